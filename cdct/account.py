@@ -1,0 +1,87 @@
+"""What a run asked, what it cost, and what a reader of its numbers must know: the tables beside every result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cdct.core import Item, items_hash
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STATUSES = ("ok", "truncated", "refused", "filtered", "empty", "failed", "skipped")
+FEW = 5
+"""Cells that rest on fewer values than this are pointed out."""
+
+
+def calls(replies: pd.DataFrame) -> pd.DataFrame:
+    """What was asked: one row per model, with counts by status, tokens, cost, and what was really sent and served.
+
+    Columns: model, calls, new, cached, one per status, prompt_tokens, completion_tokens, cost, cost_new, served_model,
+    fingerprint, endpoint, parameters (every distinct value, joined by " | ").
+    """
+    import pandas as pd
+
+    def distinct(values: pd.Series) -> str:
+        return " | ".join(sorted({str(value) for value in values.dropna()}))
+
+    rows = []
+    for name, group in replies.groupby("model", sort=False):
+        answered = group[group["text"].notna()]
+        counts = {status: int((group["status"] == status).sum()) for status in STATUSES}
+        rows.append(
+            {"model": name, "calls": len(group), "new": int((~answered["cached"].astype(bool)).sum())}
+            | {"cached": int(answered["cached"].astype(bool).sum()), **counts}
+            | {column: int(answered[column].fillna(0).sum()) for column in ("prompt_tokens", "completion_tokens")}
+            | {column: float(answered[column].astype(float).sum(skipna=False)) for column in ("cost", "cost_new")}
+            | {
+                column: distinct(answered[column])
+                for column in ("served_model", "fingerprint", "endpoint", "parameters")
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def warnings(replies: pd.DataFrame, rows: pd.DataFrame, cells: pd.DataFrame | None = None) -> pd.DataFrame:
+    """What is missing or odd, in sentences: level ("warning" or "note") and text.
+
+    Args:
+        replies: what `run` returned, with its notices.
+        rows: scored rows with the columns model, unscored and flags.
+        cells: estimate rows with n; those on few values are pointed out.
+    """
+    import pandas as pd
+
+    found: list[tuple[str, str]] = [("warning", notice) for notice in replies.attrs.get("notices", ())]
+    for model, group in rows.groupby("model", sort=False):
+        for reason, number in group["unscored"][group["unscored"] != ""].value_counts().items():
+            found.append(("warning", f"{model}: {number} of {len(group)} replies could not be scored ({reason})"))
+        for flag, number in group["flags"].str.split().explode().dropna().value_counts().items():
+            text = FLAGS.get(flag, f"replies flagged {flag!r}")
+            found.append(("note", f"{model}: {number} of {len(group)} {text}"))
+    if cells is not None and len(cells):
+        few = int((cells["n"] < FEW).sum())
+        if few:
+            found.append(("note", f"{few} of {len(cells)} cells rest on fewer than {FEW} values: read their intervals"))
+    return pd.DataFrame(dict.fromkeys(found), columns=["level", "text"])
+
+
+FLAGS = {
+    "truncated": "replies hit their token limit: scored on what is there, their words are a lower bound",
+    "empty": "replies are empty: they count as failures",
+    "reasoning": "replies held reasoning blocks, which were removed before scoring",
+    "reasoning_unclosed": "replies held a reasoning block that never ended",
+    "reasoning_unopened": "replies held the end of a reasoning block without its beginning",
+}
+
+
+def items_table(items: Sequence[Item]) -> pd.DataFrame:
+    """One row per benchmark: benchmark, items, sha256 of the set, which tells whether two runs asked the same."""
+    import pandas as pd
+
+    names = dict.fromkeys(item.benchmark for item in items)
+    sets = {name: [item for item in items if item.benchmark == name] for name in names}
+    return pd.DataFrame(
+        [{"benchmark": name, "items": len(chosen), "sha256": items_hash(chosen)} for name, chosen in sets.items()]
+    )

@@ -1,0 +1,79 @@
+"""Keeping a run within what it may spend: the highest price of a call is set aside before the call is made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that one `run` may spend on new calls, in US dollars, in tokens, or both."""
+
+    usd: float | None = None
+    tokens: int | None = None
+
+    @classmethod
+    def of(cls, value: float | Mapping[str, Any] | Budget | None) -> Budget:
+        """A budget from a number (dollars), a mapping {"usd": ..., "tokens": ...}, a Budget, or None (no limit)."""
+        if isinstance(value, Budget):
+            return value
+        budget = cls(**value) if isinstance(value, Mapping) else cls(usd=value)
+        for name in ("usd", "tokens"):
+            limit = getattr(budget, name)
+            if limit is not None and not limit >= 0:
+                raise ValueError(f"budget: {name} must be 0 or more, got {limit!r}")
+        return budget
+
+
+@dataclass
+class Ledger:
+    """What a run has spent, and what its open calls could still cost at most."""
+
+    budget: Budget
+    usd: float = 0.0
+    tokens: int = 0
+    open_usd: float = 0.0
+    open_tokens: int = 0
+    open_calls: int = 0
+    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def reserve(self, usd: float | None, tokens: int | None) -> str | None:
+        """Set a call's highest price aside; waits while open calls may still free enough. Else: why it does not fit."""
+        if self.budget.usd is None and self.budget.tokens is None:
+            self.open_calls += 1
+            return None
+        if self.budget.usd is not None and usd is None:
+            return "budget: no price is known, so that a budget in dollars can't be kept; set price in data/models.toml"
+        if tokens is None:
+            return "budget: the request sets no max_tokens, so that its price has no upper bound"
+        async with self.changed:
+            while True:
+                over_usd = self.budget.usd is not None and self.usd + self.open_usd + (usd or 0) > self.budget.usd
+                over_tokens = (
+                    self.budget.tokens is not None and self.tokens + self.open_tokens + tokens > self.budget.tokens
+                )
+                if not over_usd and not over_tokens:
+                    self.open_usd += usd or 0.0
+                    self.open_tokens += tokens
+                    self.open_calls += 1
+                    return None
+                if self.open_calls == 0:
+                    if over_usd:
+                        return (
+                            f"budget: ${self.usd:.4f} of ${self.budget.usd:.4f} spent, the call could cost ${usd:.4f}"
+                        )
+                    return f"budget: {self.tokens} of {self.budget.tokens} tokens spent, the call could take {tokens}"
+                await self.changed.wait()
+
+    async def settle(self, usd: float | None, tokens: int | None, spent_usd: float, spent_tokens: int) -> None:
+        async with self.changed:
+            if self.budget.usd is not None or self.budget.tokens is not None:
+                self.open_usd -= usd or 0.0
+                self.open_tokens -= tokens or 0
+            self.open_calls -= 1
+            self.usd += spent_usd
+            self.tokens += spent_tokens
+            self.changed.notify_all()

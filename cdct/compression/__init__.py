@@ -1,0 +1,28 @@
+"""CDCT: does a model keep a length limit, and the meaning, when the text that it works from is compressed?
+
+`generate` items (concept x level), `messages` for an item in an arm, `score` replies, `summarise` the rows.
+"""
+
+from cdct.compression.analysis import (
+    PUBLISHED_DIPS,
+    card,
+    context_words,
+    dip_summary,
+    dips,
+    examples,
+    null_table,
+    published_means,
+    summarise,
+)
+from cdct.compression.items import CONCEPT_FOLDER, LEVELS, LIMIT, MODES, concepts, generate
+from cdct.compression.prompts import ARMS, BASELINE, SAMPLING, messages
+from cdct.compression.score import VERSION, compliance_score, coverage, score
+from cdct.core import BENCHMARKS, Benchmark
+
+__all__ = [
+    *("ARMS", "CONCEPT_FOLDER", "LEVELS", "LIMIT", "MODES", "PUBLISHED_DIPS", "VERSION"),
+    *("card", "compliance_score", "concepts", "context_words", "coverage", "dip_summary", "dips", "examples"),
+    *("generate", "messages", "null_table", "published_means", "score", "summarise"),
+]
+
+BENCHMARKS.add("cdct", Benchmark("cdct", "Compression (CDCT)", ARMS, BASELINE, SAMPLING))

@@ -1,0 +1,123 @@
+"""Scoring of CDCT replies: words are counted in code, so compliance with the limit needs no judge.
+
+`compliance_score` owns the bands of the paper's rubric (section 3.5.1); `coverage` counts key points.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cdct.compression.items import LIMIT, MODES
+from cdct.core import KEYS, Item
+from cdct.extract import extract_text
+from cdct.text import word_forms, words
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VERSION = "1"
+UNSCORED = ("failed", "skipped", "filtered")
+"""Statuses of a call that leave nothing to score. A refusal in words and an empty reply are replies, and fail."""
+
+# deviation in words -> score at both ends of the paper's bands; linear within a band and past the last one down to 0
+_BANDS = ((1, 3, 9.0, 8.0), (4, 7, 7.0, 6.0), (8, 15, 5.0, 4.0), (16, 35, 3.0, 0.0))
+
+
+def compliance_score(n_words: int, target: int = LIMIT, mode: str = "exactly") -> float:
+    """How well a reply of `n_words` words keeps the limit, from 0 to 10.
+
+    Bands of the paper's rubric on the deviation d = |n_words - target|: 0 -> 10; 1-3 -> 9..8; 4-7 -> 7..6; 8-15 -> 5..4;
+    from 16 on 3, falling to 0 at d = 35. The paper gives whole bands; inside one the score is linear in d. Mode "at most"
+    counts only the words above the target. The bands are in words whatever the target; a reply without a word scores 0.
+    """
+    n_words, target = _whole("n_words", n_words, 0), _whole("target", target, 1)
+    if mode not in MODES:
+        raise ValueError(f"compliance_score: mode must be one of {', '.join(map(repr, MODES))}, got {mode!r}")
+    if n_words == 0:
+        return 0.0
+    deviation = n_words - target
+    deviation = max(0, deviation) if mode == "at most" else abs(deviation)
+    if deviation == 0:
+        return 10.0
+    for low, high, first, last in _BANDS:
+        if deviation <= high:
+            return first - (first - last) * (deviation - low) / (high - low)
+    return 0.0
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or number < least:
+        raise ValueError(f"compliance_score: {name} must be a whole number of at least {least}, got {value!r}")
+    return number
+
+
+def coverage(text: str, key_points: Sequence[Mapping[str, Any]]) -> float:
+    """The share of key points that a text covers, from 0 to 1.
+
+    A key point is covered when for one of its alternatives every term equals a word form of the text, or, with a * at
+    its end, begins one. Which words occur counts, not what is said with them: a reply that denies a point covers it.
+    """
+    forms = set(word_forms(text))
+    # parts of hyphenated words count as words too, so that "light-energy" holds "light"
+    forms |= {part for form in forms for part in form.split("-")}
+
+    def occurs(term: str) -> bool:
+        return any(form.startswith(term[:-1]) for form in forms) if term.endswith("*") else term in forms
+
+    if not key_points:
+        raise ValueError("coverage: no key points given")
+    return sum(any(all(map(occurs, terms)) for terms in point["any"]) for point in key_points) / len(key_points)
+
+
+def score(items: Sequence[Item], replies: pd.DataFrame) -> pd.DataFrame:
+    """One row per reply: KEYS, the item's parameters, and what was counted.
+
+    Columns: status (of the call), flags (what was odd, joined by spaces), unscored ("" or the reason why the numbers are
+    missing), words, deviation (words minus limit; with mode "at most" the words above it), compliance (0-10), cc (the
+    same on 0-1), exact (limit kept to the word), near (within 3 words), coverage (0-1).
+    """
+    import pandas as pd
+
+    known = {item.id: item for item in items}
+    rows = []
+    for reply in replies.to_dict("records"):
+        item = known.get(reply["item"])
+        if item is None:
+            raise ValueError(f"score: the reply to {reply['item']!r} belongs to none of the {len(known)} items given")
+        row = {key: reply[key] for key in KEYS}
+        row |= {name: item.params[name] for name in ("concept", "c", "level_words", "limit", "mode")}
+        row |= {"domain": item.meta["domain"], "status": reply["status"], "flags": "", "unscored": ""}
+        if reply["status"] in UNSCORED or not isinstance(reply["text"], str):
+            row["unscored"] = reply["status"]
+        else:
+            found = extract_text(reply["text"], reply["finish_reason"])
+            count, limit, mode = len(words(found.answer)), item.params["limit"], item.params["mode"]
+            points = compliance_score(count, limit, mode)
+            flags = [*found.flags, *([found.status] if found.status != "ok" else [])]
+            row |= {
+                "flags": " ".join(flags),
+                "words": count,
+                "deviation": max(0, count - limit) if mode == "at most" else count - limit,
+                "compliance": points,
+                "cc": points / 10,
+                "exact": float(points == 10),
+                "near": float(points >= 8),
+                "coverage": coverage(found.answer, item.truth["key_points"]),
+            }
+        rows.append(row)
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+COLUMNS = [
+    *KEYS,
+    *("concept", "domain", "c", "level_words", "limit", "mode", "status", "flags", "unscored"),
+    *("words", "deviation", "compliance", "cc", "exact", "near", "coverage"),
+]
+METRICS = {"words": None, "cc": (0.0, 1.0), "exact": (0.0, 1.0), "near": (0.0, 1.0), "coverage": (0.0, 1.0)}
+"""What can be averaged, and the range that its values have."""

@@ -1,0 +1,242 @@
+"""The words every part speaks: items, benchmarks, named random streams, canonical JSON, tables and the key columns.
+
+Nothing here knows a benchmark. A benchmark is a module that offers the four verbs and registers itself in `BENCHMARKS`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # numpy and pandas are imported where they are used: `import cdct` stays light
+    import numpy as np
+    import pandas as pd
+
+KEYS = ["benchmark", "arm", "item", "model", "sample", "turn"]
+"""The columns that every row of every frame carries."""
+
+Message = dict[str, Any]
+Messages = list[Message]
+
+
+def root() -> Path:
+    """The workbench's folder: the environment variable CDCT_HOME, else the folder that holds the package."""
+    return Path(os.environ.get("CDCT_HOME") or Path(__file__).resolve().parent.parent)
+
+
+def resolve(path: str | os.PathLike[str]) -> Path:
+    """`path` itself when absolute, else below `root()`: notebooks and scripts mean the same file from any folder."""
+    return root() / Path(path).expanduser()
+
+
+# ---------------------------------------------------------------------------------------------------------------- names
+
+
+def unknown(what: str, got: object, known: Iterable[str]) -> str:
+    """The message for a name that is not there, with the nearest known one."""
+    names = list(known)
+    near = difflib.get_close_matches(str(got), names, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names) or 'none'}"
+    return f"{what} {got!r} is not known{hint}"
+
+
+class Registry(Mapping[str, Any]):
+    """Names to things, in the order in which they came. A name is taken once; an unknown one is an error with a hint."""
+
+    def __init__(self, what: str, load: Callable[[], None] | None = None) -> None:
+        self.what = what
+        self._entries: dict[str, Any] = {}
+        self._load = load
+
+    def _ready(self) -> dict[str, Any]:
+        if self._load is not None:
+            load, self._load = self._load, None
+            load()
+        return self._entries
+
+    def add(self, name: str, thing: Any) -> Any:
+        if name in self._entries:
+            raise ValueError(f"{self.what} {name!r} is registered twice")
+        self._entries[name] = thing
+        return thing
+
+    def __getitem__(self, name: str) -> Any:
+        entries = self._ready()
+        if name not in entries:
+            raise KeyError(unknown(self.what, name, entries))
+        return entries[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._ready()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ready())
+
+    def __len__(self) -> int:
+        return len(self._ready())
+
+
+# ---------------------------------------------------------------------------------------------------------------- items
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question, with the truth that scores its answer. All fields are JSON.
+
+    `params` repeats every drawn or chosen value, `truth` holds what the scorer needs, `meta` what people want to see.
+    """
+
+    benchmark: str
+    id: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    truth: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "benchmark": self.benchmark,
+            "id": self.id,
+            "params": dict(self.params),
+            "truth": dict(self.truth),
+            "meta": dict(self.meta),
+        }
+
+    @property
+    def sha256(self) -> str:
+        return digest(self.to_dict())
+
+
+def items_hash(items: Sequence[Item]) -> str:
+    """One SHA-256 for a set of items, whatever their order: two runs with the same hash asked the same questions."""
+    return digest(sorted(item.sha256 for item in items))
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A named condition: `messages(item, previous)` gives the next chat messages, or None when no turn is left.
+
+    `previous` holds the texts that the model answered in the earlier turns. `sampling` overrides request parameters
+    (temperature, max_tokens, ...) for this arm.
+    """
+
+    name: str
+    summary: str
+    messages: Callable[[Item, Sequence[str]], Messages | None]
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark as `run` sees it: its arms by name, the baseline among them, and its request defaults."""
+
+    name: str
+    title: str
+    arms: Mapping[str, Arm]
+    baseline: str
+    sampling: Mapping[str, Any]
+
+    def arm(self, name: str) -> Arm:
+        """The arm of that name; "baseline" names the benchmark's baseline arm."""
+        name = self.baseline if name == "baseline" else name
+        if name not in self.arms:
+            raise ValueError(f"{self.name}: {unknown('arm', name, ['baseline', *self.arms])}")
+        return self.arms[name]
+
+
+def _load_benchmarks() -> None:
+    import cdct.compression  # noqa: F401 - importing a benchmark registers it
+
+
+BENCHMARKS = Registry("benchmark", load=_load_benchmarks)
+
+
+# --------------------------------------------------------------------------------------------------------------- random
+
+
+def stream(*name: str | int) -> np.random.Generator:
+    """A generator seeded from the SHA-256 of its name, e.g. `stream("cse", "items", seed, k, index)`.
+
+    Streams with different names are independent, so adding a draw in one place moves no draw in another.
+    """
+    import numpy as np
+
+    seed = hashlib.sha256(json.dumps([str(part) for part in name]).encode()).digest()
+    return np.random.default_rng(int.from_bytes(seed, "big"))
+
+
+# ----------------------------------------------------------------------------------------------------------------- json
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # numpy scalars and arrays
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"{type(value).__name__} has no place in JSON: {value!r}")
+
+
+def to_json(value: Any) -> str:
+    """Canonical JSON: keys sorted, no blanks, UTF-8, numpy scalars as plain numbers; NaN and infinities are refused."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_plain)
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of the canonical JSON of a value, as 64 hex digits."""
+    # a lone surrogate can't be encoded as UTF-8 but can stand in what a model wrote; it still needs a stable hash
+    return hashlib.sha256(to_json(value).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# --------------------------------------------------------------------------------------------------------------- tables
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file in one step, so that a reader or a crash never sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def save_tables(folder: str | os.PathLike[str], **frames: pd.DataFrame) -> None:
+    """Write each frame as `folder/<name>.csv`: UTF-8, no index, floats to 10 significant digits, byte-stable."""
+    for name, frame in frames.items():
+        write_text(
+            resolve(folder) / f"{name}.csv", frame.to_csv(index=False, float_format="%.10g", lineterminator="\n")
+        )
+
+
+def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """A CSV table of this workbench; an empty cell of a text column is "" and of a number column NaN."""
+    import pandas as pd
+
+    return pd.read_csv(resolve(path), encoding="utf-8")
+
+
+def read_tables(folder: str | os.PathLike[str], name: str) -> pd.DataFrame:
+    """The tables of that name of all runs whose folders lie beside `folder`, one below the other, with a column `run`."""
+    import pandas as pd
+
+    files = sorted(resolve(folder).parent.glob(f"*/{name}.csv"))
+    frames = [read_table(file).assign(run=file.parent.name) for file in files]
+    return (
+        pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
+        if any(map(len, frames))
+        else pd.DataFrame()
+    )

@@ -1,0 +1,152 @@
+"""What a run asks, before it is run: its conversations in order, the request of each turn, its key, and its highest price."""
+
+from __future__ import annotations
+
+from collections import Counter
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cdct.core import BENCHMARKS, Arm, Benchmark, Item, Messages, digest, to_json
+from cdct.models import Model, pick_models
+from cdct.store import DEFAULT, Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KEY_VERSION = 1
+"""Part of every reply's key: a change of what a request means starts a new record instead of misreading the old one."""
+MOST_TURNS = 50
+Models = str | Model | Sequence[str | Model]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One conversation to have: an item, in an arm, with a model, for the n-th time."""
+
+    order: int
+    item: Item
+    arm_name: str
+    arm: Arm
+    sampling: Mapping[str, Any]
+    sample: int
+
+
+def request_of(model: Model, messages: Messages, sampling: Mapping[str, Any]) -> dict[str, Any]:
+    """The request that a model is first sent: what it is known to refuse is left out, `max_tokens` renamed."""
+    request: dict[str, Any] = {"model": model.model, "messages": messages}
+    for name, value in sampling.items():
+        if name == "max_tokens" and name in model.refuses:
+            name = "max_completion_tokens"
+        if value is not None and name not in model.refuses:
+            # 0 and 0.0 are one number to a model, so they must be one to the key
+            request[name] = int(value) if isinstance(value, float) and value.is_integer() else value
+    return {**request, **model.body}
+
+
+def key_of(model: Model, request: Mapping[str, Any], sample: int) -> str:
+    """SHA-256 of the canonical request: a parameter that is absent, zero or different gives another key."""
+    return digest({"version": KEY_VERSION, "endpoint": model.endpoint, "request": request, "sample": sample})
+
+
+def units_of(items: Sequence[Item], arms: Sequence[str], samples: int, sampling: Mapping[str, Any]) -> Iterator[Unit]:
+    order = 0
+    for name in arms:
+        for item in items:
+            benchmark: Benchmark = BENCHMARKS[item.benchmark]
+            arm = benchmark.arm(name)
+            for sample in range(samples):
+                yield Unit(order, item, name, arm, {**benchmark.sampling, **arm.sampling, **sampling}, sample)
+                order += 1
+
+
+def checked(items: Sequence[Item], models: Models, arms: Sequence[str], samples: int) -> tuple[list[Item], list[Model]]:
+    items = list(items)
+    chosen = pick_models(list(models) if not isinstance(models, str | Model) else models)
+    if isinstance(arms, str):
+        raise ValueError(f"arms must be a list of names, got {arms!r}; write [{arms!r}]")
+    if samples < 1:
+        raise ValueError(f"samples must be at least 1, got {samples}")
+    for what, names in (("item", [i.id for i in items]), ("model", [m.name for m in chosen]), ("arm", list(arms))):
+        name, times = Counter(names).most_common(1)[0] if names else ("", 0)
+        if times > 1:
+            raise ValueError(f"{what} {name!r} is given {times} times; each may stand once")
+    for name in arms:
+        for benchmark in {item.benchmark for item in items}:
+            BENCHMARKS[benchmark].arm(name)
+    return items, chosen
+
+
+def token_limit(request: Mapping[str, Any]) -> int | None:
+    return request.get("max_completion_tokens") or request.get("max_tokens")
+
+
+def highest_price(model: Model, request: Mapping[str, Any]) -> tuple[float | None, int | None]:
+    """The highest price and token count that a call can have. A token is at least one byte, so bytes bound the prompt."""
+    limit = token_limit(request)
+    if limit is None:
+        return None, None
+    prompt = len(to_json(request["messages"]).encode("utf-8", "replace")) + 16 * len(request["messages"])
+    return model.price_of(prompt, limit), prompt + limit
+
+
+@contextlib.contextmanager
+def opened(store: str | Store) -> Iterator[Store]:
+    if isinstance(store, Store):
+        yield store
+    else:
+        with Store(store) as own:
+            yield own
+
+
+def plan(
+    items: Sequence[Item],
+    models: Models,
+    arms: Sequence[str] = ("baseline",),
+    samples: int = 1,
+    store: str | Store = DEFAULT,
+    sampling: Mapping[str, Any] | None = None,
+) -> pd.DataFrame:
+    """What a run would ask, before it is run: one row per model and arm.
+
+    Columns: model, arm, calls (all turns), recorded (answered before: free), new, prompt_tokens (estimated, of the new
+    calls), completion_tokens_most (their token limits), cost_most (US dollars; NaN where no price is known). Later turns
+    of an arm depend on the answers to the earlier ones: they are counted, and taken as new.
+    """
+    import pandas as pd
+
+    from cdct.client import estimate_tokens
+
+    items, chosen = checked(items, models, arms, samples)
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    with opened(store) as recorded:
+        for model in chosen:
+            for unit in units_of(items, arms, samples, sampling or {}):
+                row = rows.setdefault(
+                    (model.name, unit.arm_name),
+                    {"model": model.name, "arm": unit.arm_name, "calls": 0, "recorded": 0, "new": 0, "prompt_tokens": 0}
+                    | {"completion_tokens_most": 0, "cost_most": 0.0},
+                )
+                previous: list[str] = []
+                known = True
+                for turn in range(MOST_TURNS):
+                    messages = unit.arm.messages(unit.item, previous)
+                    if messages is None:
+                        break
+                    request = request_of(model, messages, unit.sampling)
+                    reply = recorded.get(key_of(model, request, unit.sample)) if known else None
+                    row["calls"] += 1
+                    if reply is not None:
+                        row["recorded"] += 1
+                        previous.append(reply["text"] or "")
+                        continue
+                    known = False
+                    prompt, most = estimate_tokens(messages), token_limit(request) or 0
+                    cost = model.price_of(prompt, most)
+                    row["new"] += 1
+                    row["prompt_tokens"] += prompt
+                    row["completion_tokens_most"] += most
+                    row["cost_most"] += float("nan") if cost is None else cost
+                    previous.append("")
+    return pd.DataFrame(rows.values())

@@ -1,0 +1,286 @@
+"""From items and models to recorded replies: `plan` (from `cdct.plan`) says what a run would ask and cost, `run` asks what is not recorded yet.
+
+Running the same thing again is how a run is resumed: whatever was answered is read from the store, whatever failed is
+asked again. Every planned call has a row in the frame, whether it was answered or not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cdct.budget import Budget, Ledger
+from cdct.core import KEYS, Item, Messages, to_json
+from cdct.models import Model
+from cdct.plan import MOST_TURNS, Models, Unit, checked, highest_price, key_of, opened, plan, request_of, units_of
+from cdct.store import DEFAULT, Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cdct.answers import CallFailed
+    from cdct.client import Client, Retry
+    from cdct.bars import Progress
+
+COLUMNS = [
+    *KEYS,
+    *("text", "status", "finish_reason", "reasoning", "prompt_tokens", "completion_tokens", "reasoning_tokens"),
+    *(
+        "cached_tokens",
+        "latency_s",
+        "cost",
+        "cost_new",
+        "cached",
+        "served_model",
+        "fingerprint",
+        "provider",
+        "endpoint",
+    ),
+    *("parameters", "attempts", "error", "key"),
+]
+"""The columns of a replies frame. `status` is ok, truncated, refused, filtered or empty for a reply; failed for a call
+that got no answer, skipped for one that was not made; for these two `text` is None and `error` says why. `cached` is
+True for a reply that was recorded before; its latency and cost are the original ones, and its `cost_new` is 0."""
+
+
+def run(
+    items: Sequence[Item],
+    models: Models,
+    arms: Sequence[str] = ("baseline",),
+    samples: int = 1,
+    store: str | Store = DEFAULT,
+    concurrency: int = 8,
+    budget: float | Mapping[str, Any] | Budget | None = None,
+    sampling: Mapping[str, Any] | None = None,
+    retry: Retry | None = None,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """The replies of the models to the items in the arms, `samples` times each: recorded ones, and new ones for the rest.
+
+    Args:
+        items: what to ask, of one or more benchmarks.
+        models: names in `data/models.toml`, or `Model`s.
+        arms: names of conditions; "baseline" is each benchmark's own.
+        samples: how often each is asked; raising it asks only for the further samples.
+        store: file of the record, or an open `Store`.
+        concurrency: most calls open at a time per endpoint, unless the model says otherwise.
+        budget: the most to spend on new calls (dollars, {"usd": ..., "tokens": ...} or a `Budget`). A call is made only
+            when its highest possible price still fits; the rest has the status "skipped".
+        sampling: request parameters over the benchmark's and the arm's; None for one leaves it out.
+        retry: rules for asking again.
+        progress: show bars (in a report: tell the driver).
+
+    Returns a frame with `COLUMNS`, one row per turn, in the order of models, arms, items and samples; `attrs["notices"]`
+    holds what a reader of the numbers must know. Works in a running event loop. After Ctrl-C or kill -9 everything that
+    was answered is recorded, and the same call goes on from there.
+    """
+    from cdct.client import Retry
+    from cdct.bars import Progress
+
+    items, chosen = checked(items, models, arms, samples)
+    units = list(units_of(items, arms, samples, sampling or {}))
+    limit = Budget.of(budget)
+    if concurrency < 1:
+        raise ValueError(f"concurrency must be at least 1, got {concurrency}")
+    with opened(store) as recorded, Progress(progress) as shown:
+        job = _Job(units, chosen, recorded, concurrency, limit, retry or Retry(), shown)
+        _in_background(job)
+    return job.frame()
+
+
+def _in_background(job: _Job) -> None:
+    """Run the job on an event loop of its own thread: notebooks have one running already. Ctrl-C ends it at once."""
+    failure: list[BaseException] = []
+    ready = threading.Event()
+
+    async def main() -> None:
+        job.loop, job.task = asyncio.get_running_loop(), asyncio.current_task()
+        ready.set()
+        await job.main()
+
+    def work() -> None:
+        try:
+            asyncio.run(main())
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+            failure.append(error)
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=work, name="cdct-run", daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(0.2)  # in slices, so that Ctrl-C is heard
+    except KeyboardInterrupt:
+        ready.wait()
+        if job.loop is not None and job.task is not None and thread.is_alive():
+            job.loop.call_soon_threadsafe(job.task.cancel)
+        thread.join()
+        job.progress.say(f"stopped: {job.new} new replies are recorded; the same call goes on from there")
+        raise
+    if failure:
+        # one broken worker ends all; what it raised is what the caller should see
+        first = failure[0]
+        raise first.exceptions[0] if isinstance(first, BaseExceptionGroup) else first
+
+
+class _Job:
+    """One `run` in progress: its workers, its ledger, and the rows that it has so far."""
+
+    def __init__(
+        self,
+        units: list[Unit],
+        models: list[Model],
+        store: Store,
+        concurrency: int,
+        budget: Budget,
+        retry: Retry,
+        progress: Progress,
+    ) -> None:
+        self.units, self.models, self.store, self.progress = units, models, store, progress
+        self.concurrency, self.budget, self.retry = concurrency, budget, retry
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.task: asyncio.Task[Any] | None = None
+        self.rows: dict[tuple[int, int, int], dict[str, Any]] = {}
+        self.notices: list[str] = []
+        self.stopped: dict[str, str] = {}
+        self.pending: dict[str, asyncio.Future[Any]] = {}
+        self.urls: dict[str, asyncio.Future[tuple[str, ...]]] = {}
+        self.new = 0
+
+    def notice(self, text: str) -> None:
+        if text not in self.notices:
+            self.notices.append(text)
+            self.progress.say(text)
+
+    async def main(self) -> None:
+        from cdct.client import Client
+
+        self.ledger = Ledger(self.budget)
+        async with Client(self.concurrency, self.retry, self.notice) as client:
+            self.client: Client = client
+            async with asyncio.TaskGroup() as group:
+                for number, model in enumerate(self.models):
+                    self.progress.start(model.name, len(self.units))
+                    units = iter(self.units)  # shared by the model's workers: nothing is planned far ahead of its turn
+                    open_at_most = model.open_at_most(self.concurrency) * max(1, len(model.base_url))
+                    for _ in range(min(open_at_most, len(self.units))):
+                        group.create_task(self._work(number, model, units))
+
+    async def _work(self, number: int, model: Model, units: Iterator[Unit]) -> None:
+        since_pause = 0
+        for unit in units:
+            previous: list[str] = []
+            outcome: dict[str, Any] = {}
+            for turn in range(MOST_TURNS):
+                messages = unit.arm.messages(unit.item, previous)
+                if messages is None:
+                    break
+                outcome = await self._turn(model, unit, turn, messages)
+                self.rows[number, unit.order, turn] = outcome
+                if outcome["text"] is None or outcome["status"] == "filtered":
+                    break  # without an answer to this turn the conversation can't go on
+                previous.append(outcome["text"])
+            self.progress.step(model.name, outcome)
+            since_pause = since_pause + 1 if outcome.get("cached") else 0
+            if since_pause % 100 == 99:
+                await asyncio.sleep(0)  # recorded replies never wait for anything: let the other workers have a turn
+
+    async def _turn(self, model: Model, unit: Unit, turn: int, messages: Messages) -> dict[str, Any]:
+        request = request_of(model, messages, unit.sampling)
+        key = key_of(model, request, unit.sample)
+        names = (unit.item.benchmark, unit.arm_name, unit.item.id, model.name, unit.sample, turn)
+        keys = dict(zip(KEYS, names, strict=True))
+        reply = self.store.get(key)
+        cached = reply is not None
+        if reply is None and key in self.pending:  # two arms can ask the same: once is enough
+            with contextlib.suppress(Exception):
+                await asyncio.shield(self.pending[key])
+            reply = self.store.get(key)
+            cached = reply is not None
+        if reply is not None:
+            return {**_RECORDED, **reply, **keys, "cached": cached, "cost_new": 0.0, "error": None}
+        if model.name in self.stopped:
+            return {**_NO_REPLY, **keys, "key": key, "status": "skipped", "error": self.stopped[model.name]}
+        self.pending[key] = asyncio.get_running_loop().create_future()
+        try:
+            return {**(await self._ask(model, request, key, keys)), **keys}
+        finally:
+            self.pending.pop(key).set_result(None)
+
+    async def _ask(self, model: Model, request: dict[str, Any], key: str, keys: dict[str, Any]) -> dict[str, Any]:
+        from cdct.answers import CallFailed
+
+        usd, tokens = highest_price(model, request)
+        refusal = await self.ledger.reserve(usd, tokens)
+        if refusal:
+            self.notice(f"{model.name}: {refusal}; calls that did not fit were not made")
+            return {**_NO_REPLY, "key": key, "status": "skipped", "error": refusal}
+        spent_usd, spent_tokens = 0.0, 0
+        try:
+            urls = await self._urls(model)
+            reply = await self.client.ask(
+                model, urls, request, lambda url, fault, wait: self._log_attempt(key, model, url, fault, wait)
+            )
+            spent_usd = reply.cost or 0.0
+            spent_tokens = (reply.prompt_tokens or 0) + (reply.completion_tokens or 0)
+            row = {**vars(reply), "key": key, "request": to_json(request), **keys}
+            if model.gguf:
+                from cdct import local
+
+                # the file and the build say what answered; the port that it was served on does not
+                row |= {"endpoint": model.endpoint, "fingerprint": local.build()}
+            # once the answer is here, it is written down even if the run is stopped in this moment
+            await asyncio.shield(asyncio.wrap_future(self.store.put(row)))
+            self.new += 1
+            return {name: row.get(name) for name in _READ} | {"cached": False, "cost_new": reply.cost, "error": None}
+        except CallFailed as fault:
+            if fault.stops and model.name not in self.stopped:
+                self.stopped[model.name] = str(fault)
+                self.notice(f"{model.name}: stopped: {fault}")
+            return {**_NO_REPLY, "key": key, "status": "failed", "error": f"{fault.kind}: {fault}"}
+        finally:
+            await asyncio.shield(self.ledger.settle(usd, tokens, spent_usd, spent_tokens))
+
+    async def _urls(self, model: Model) -> tuple[str, ...]:
+        """The addresses of a model; a GGUF file's server is started when the first call needs it."""
+        if model.base_url:
+            return tuple(model.base_url)
+        if model.name not in self.urls:
+            from cdct import local
+            from cdct.answers import CallFailed
+
+            async def start() -> tuple[str, ...]:
+                try:
+                    return (await asyncio.to_thread(local.serve, model.gguf, model.sha256, model.model),)
+                except (OSError, ImportError, RuntimeError, ValueError) as error:
+                    raise CallFailed(str(error), "local server", stops=True) from error
+
+            self.urls[model.name] = asyncio.ensure_future(start())
+        return await asyncio.shield(self.urls[model.name])
+
+    def _log_attempt(self, key: str, model: Model, endpoint: str, fault: CallFailed, wait: float | None) -> None:
+        self.store.log_attempt(
+            {"key": key, "model": model.name, "endpoint": endpoint, "kind": fault.kind}
+            | {"http_status": fault.status, "error": str(fault), "wait_s": wait}
+        )
+        self.progress.trouble(model.name)
+
+    def frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        frame = pd.DataFrame([self.rows[place] for place in sorted(self.rows)], columns=COLUMNS)
+        for model in self.models:
+            failed = int(((frame["model"] == model.name) & frame["status"].isin(["failed", "skipped"])).sum())
+            if failed:
+                self.notice(f"{model.name}: {failed} calls have no answer; running again asks only these")
+        frame.attrs["notices"] = list(self.notices)
+        return frame
+
+
+_READ = [name for name in COLUMNS if name not in ("cached", "cost_new", "error")]
+_RECORDED: dict[str, Any] = dict.fromkeys(COLUMNS)
+_NO_REPLY: dict[str, Any] = {**dict.fromkeys(COLUMNS), "cached": False, "cost_new": 0.0}

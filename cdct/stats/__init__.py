@@ -1,0 +1,1 @@
+"""Statistics as functions: arrays or frames in, estimates with intervals out. They know no benchmark and no plot."""
