@@ -1,7 +1,7 @@
 """The report page: figures/report/index.html, one file that needs and asks for nothing else, made from results.
 
-Every table that a run may write for the page (card, calls, warnings, items) is read as plain text and escaped: a cell
-can hold what a model wrote.
+Every table that a run may write for the page (findings, card, calls, warnings, items) is read as plain text and escaped:
+a cell can hold what a model wrote.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _PACKAGES = (
     *("cdct", "jupyterlab", "papermill", "nbclient", "nbconvert", "ipykernel", "numpy", "pandas", "scipy"),
     *("statsmodels", "matplotlib", "seaborn", "krippendorff", "pyarrow", "httpx", "httpx-aiohttp", "xllamacpp"),
 )
-_COUNTS = ("calls", "new", "cached", "failed", "skipped", "truncated", "refused", "filtered", "empty")
-_SUMS = (*_COUNTS, "prompt_tokens", "completion_tokens", "cost", "cost_new")
+_COUNTS = ("calls", "failed", "skipped", "truncated", "refused", "filtered", "empty")
+_SUMS = (*_COUNTS, "prompt_tokens", "completion_tokens", "cost")
 _SERVED = ("served_model", "fingerprint", "endpoint", "parameters")
 _ITEMS = ("benchmark", "items", "sha256")
 Row = Mapping[str, str]
@@ -91,11 +91,12 @@ def build(profile: str, jobs: Sequence[Job], left_out: Sequence[Run] = ()) -> Pa
         sections=sections,
         date=max(ended) if ended else None,
         warnings=warnings(sections),
+        findings=findings(sections),
         cards=cards(sections),
         left_out=[(run, ", ".join(name for name in PROFILES if name in run.profiles) or "none") for run in left_out],
         calls=asked,
         models=len({row["model"] for row in asked if row["role"] == "subject"}),
-        totals={name: _total(row[name] for row in asked) for name in ("calls", "new", "cost")},
+        totals={name: _total(row[name] for row in asked) for name in ("calls", "cost")},
         served=served(sections),
         items=sorted({tuple(row.get(name, "") for name in _ITEMS) for row in _all(sections, "items")}),
         seeds=_seeds(sections),
@@ -163,6 +164,16 @@ def read_rows(path: Path) -> list[Row]:
 
 def _all(sections: Iterable[Section], name: str) -> list[Row]:
     return [row for section in sections for row in section.table(name)]
+
+
+def findings(sections: Sequence[Section]) -> list[dict[str, str]]:
+    """The sentences of all runs, each with its model and the anchor of the run that it comes from."""
+    return [
+        {"model": row.get("model", ""), "text": row["text"], "anchor": section.anchor}
+        for section in sections
+        for row in section.table("findings")
+        if row.get("text")
+    ]
 
 
 def cards(sections: Sequence[Section]) -> dict[str, dict[str, list[dict[str, Any]]]]:

@@ -154,10 +154,11 @@ def fill(job: Job) -> None:
         card += f'"{EVIL.replace(chr(34), chr(34) * 2)}",<i>g</i>,<script>1</script>,1,0,1,3,0,<b>,,<u>,<s>\n'
     else:
         card += "local/tiny,CDCT,concepts that dip,0.25,0.1,0.6,8,0,exact,,,share\n"
-    calls = "model,calls,new,cached,failed,prompt_tokens,completion_tokens,cost,served_model\n"
-    calls += "local/tiny,40,10,30,0,1000,500,0.25,tiny-1\n<script>2</script>,1,1,0,0,1,1,,\n"
+    calls = "model,calls,failed,prompt_tokens,completion_tokens,cost,served_model\n"
+    calls += "local/tiny,40,0,1000,500,0.25,tiny-1\n<script>2</script>,1,0,1,1,,\n"
     warnings = "level,text\nwarning,1 of 40 replies could not be scored\nnote,<script>3</script>\n"
     write_tables(job, card=card, calls=calls, warnings=warnings, items="benchmark,items,sha256\ncdct-v1,40,abc123\n")
+    write_tables(job, findings="model,text\nlocal/tiny,Nothing dips <script>4</script>.\n,\n")
     write_tables(job, other=f"reply\n{escape(EVIL)}\n")
     told = {"failed": 3, "skipped": 2} if job.name == "dip_unfinished" else {}
     write_record(job, stamp(job, world()), told, 3.0)
@@ -296,11 +297,17 @@ def test_cards_show_estimate_interval_counts_and_the_published_value(site: tuple
     assert text.count("25.0 %") == 1
 
 
+def test_findings_are_sentences_with_a_way_to_their_figures(site: tuple[Path, str]) -> None:
+    html = section(site[1], "findings")
+    assert "Nothing dips &lt;script&gt;4&lt;/script&gt;." in html
+    assert html.count("<li>") == html.count('href="#run-dip') > 0  # rows without a text are none
+
+
 def test_calls_are_summed_over_runs(site: tuple[Path, str]) -> None:
     row = re.search(r'<tr><td class="short"><code>local/tiny</code>.*?</tr>', section(site[1], "provenance"), re.DOTALL)
     assert row is not None
     cells = re.findall(r"<td[^>]*>(.*?)</td>", row[0])
-    assert cells[1:] == ["subject", "120", "30", "90", "0", "–", "–", "–", "–", "–", "3,000", "1,500", "0.7500", "–"]
+    assert cells[1:] == ["subject", "120", "0", "–", "–", "–", "–", "–", "3,000", "1,500", "0.7500"]
 
 
 def test_the_run_card_says_what_was_run(site: tuple[Path, str]) -> None:
