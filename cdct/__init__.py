@@ -7,6 +7,12 @@ Every benchmark offers the same four verbs: `generate` items, `messages` for an 
 asked twice. Stages speak in tidy frames whose rows carry `KEYS`.
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cdct.core import BENCHMARKS, KEYS, Item, stream
+    from cdct.models import Model, load_models
+
 __version__ = "0.1.0"
 __all__ = ["BENCHMARKS", "KEYS", "Item", "Model", "load_models", "stream"]
 

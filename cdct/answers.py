@@ -1,7 +1,7 @@
 """Reading what an OpenAI-compatible endpoint sent: a `Reply` with an honest status, or the fault that it is.
 
-A `Reply` may be truncated, refused, filtered or empty; a `CallFailed` says that the infrastructure failed. There is nothing
-in between: an error is never turned into a reply.
+A `Reply` may be truncated, refused, filtered or empty; a `CallFailed` says that the infrastructure failed. There is
+nothing in between: an error is never turned into a reply.
 """
 
 from __future__ import annotations
@@ -16,27 +16,31 @@ from typing import Any
 RETRIED = frozenset({408, 409, 425, 429})
 """HTTP statuses below 500 after which a call is made again; from 500 on all are."""
 OUT_OF_MONEY = (
-    "insufficient_quota",
-    "billing",
-    "credit",
-    "spend limit",
-    "spending limit",
-    "payment",
+    *("insufficient_quota", "billing", "credit", "spend limit", "spending limit", "payment"),
     "exceeded your current quota",
 )
+PER_DAY = ("per-day", "per day", "perday", "daily")
+"""A limit of this kind does not pass while a run waits, unless the answer says how long."""
+FOR_A_WHILE = ("rate limit", "rate_limit", "per min", "per-min", "perminute", "try again in", "retry in")
+"""A 429 that says so is a pause, even where it goes on to speak of credit and billing, as several providers do."""
 TOO_LONG = (
-    "context length",
-    "context_length",
-    "context size",
-    "maximum context",
-    "too many tokens",
-    "prompt is too long",
+    *("context length", "context_length", "context size", "maximum context", "too many tokens", "prompt is too long"),
 )
 RENAMED = {"max_tokens": "max_completion_tokens"}
 OPTIONAL = ("temperature", "seed", "top_p", "response_format", "frequency_penalty", "presence_penalty", "logprobs")
 """Parameters that are left out when an endpoint refuses them."""
-FINISH = {"max_tokens": "length", "model_length": "length", "max_output_tokens": "length", "end_turn": "stop"}
+FINISH = {"end_turn": "stop"} | dict.fromkeys(
+    ("max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"), "length"
+)
+BROKEN_OFF = ("error", "abort")
+"""Finish reasons of servers that gave up in the middle: no answer of the model, whatever text is there."""
+NOT_TAKEN = (
+    *("unsupported", "not support", "unrecognized", "unknown", "not permitted", "deprecated", "extra inputs"),
+    *("does not match", "invalid", "may only", "cannot", "not allowed", "not available"),
+)
 FILTERED = ("content_filter", "safety", "recitation", "prohibited_content", "blocklist", "spii", "image_safety")
+PROMPT_FILTERED = ("content_filter", "content management policy", "flagged", "content policy", "usage policy")
+"""An error that says so is the provider's filter at work on the prompt: a status of the reply, not a failure."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class Reply:
     raw: str
 
 
-class CallFailed(Exception):  # noqa: N818 - it names the outcome
+class CallFailed(Exception):
     """A call that got no answer. `kind` says how it failed; `stops` that no other call of this model can do better."""
 
     def __init__(
@@ -83,20 +87,18 @@ class CallFailed(Exception):  # noqa: N818 - it names the outcome
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
     """The seconds to wait that a response asks for (`retry-after-ms`, seconds or an HTTP date), or None."""
-    value = headers.get("retry-after-ms")
-    scale = 1000.0
-    if value is None:
-        value, scale = headers.get("retry-after"), 1.0
-    if value is None:
-        return None
-    try:
-        seconds = float(value) / scale
-    except ValueError:
+    for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        value = headers.get(name, "")
         try:
-            seconds = email.utils.parsedate_to_datetime(value).timestamp() - (time.time() if now is None else now)
+            seconds = float(value) / scale
         except ValueError:
-            return None
-    return max(0.0, seconds) if seconds == seconds else None  # NaN is no wait
+            try:
+                seconds = email.utils.parsedate_to_datetime(value).timestamp() - (time.time() if now is None else now)
+            except (ValueError, OverflowError):
+                continue
+        if seconds == seconds:  # NaN is no wait
+            return max(0.0, seconds)
+    return None
 
 
 def fault_of(status: int, headers: Mapping[str, str], body: str) -> CallFailed:
@@ -104,34 +106,43 @@ def fault_of(status: int, headers: Mapping[str, str], body: str) -> CallFailed:
     message, code, parameter = _error_parts(body)
     told = f"HTTP {status}: {message}" if message else f"HTTP {status}"
     lowered = f"{message} {code}".lower()
-    if status == 402 or (status in (400, 403, 429) and any(mark in lowered for mark in OUT_OF_MONEY)):
+    wait = retry_after(headers)
+    out = _says(lowered, OUT_OF_MONEY)
+    if status == 429:
+        out = (out and not _says(body.lower(), FOR_A_WHILE)) or (wait is None and _says(body.lower(), PER_DAY))
+    if status == 402 or (status in (400, 403, 429) and out):
         return CallFailed(told, "money", status=status, stops=True)
     if status in RETRIED or status >= 500:
-        return CallFailed(
-            told, "busy" if status in (429, 529) else "server", status=status, retry=True, wait=retry_after(headers)
-        )
+        kind = "busy" if status in (429, 529) else "server"
+        return CallFailed(told, kind, status=status, retry=True, wait=wait)
+    if status == 413:
+        return CallFailed(told, "too long", status=status)
+    if status in (400, 403, 422) and _says(lowered, PROMPT_FILTERED):
+        return CallFailed(told, "filtered", status=status)
     if status in (400, 422):
         refused = _refused_parameter(lowered, parameter)
         if refused:
             return CallFailed(told, "parameter", status=status, refused=refused, stops=True)
-        if any(mark in lowered for mark in TOO_LONG):
+        if _says(lowered, TOO_LONG):
             return CallFailed(told, "too long", status=status)
-        if "content_filter" in lowered or "content management policy" in lowered:
-            return CallFailed(told, "filtered", status=status)
     remedy = {401: " (check the key)", 403: " (check the key's rights)", 404: " (check base_url and model)"}
     if 300 <= status < 400:
         told += f": redirects to {headers.get('location', 'elsewhere')!r} are not followed; correct base_url"
     return CallFailed(told + remedy.get(status, ""), "refused", status=status, stops=True)
 
 
+def _says(text: str, marks: tuple[str, ...]) -> bool:
+    return any(mark in text for mark in marks)
+
+
 def _error_parts(body: str) -> tuple[str, str, str]:
     """Message, code or type, and parameter of an error body in any of the usual shapes."""
     try:
         data = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return " ".join(body.split())[:300], "", ""
     error = data[0] if isinstance(data, list) and data else data
-    error = error.get("error", error) if isinstance(error, dict) else error
+    error = error.get("error") or error if isinstance(error, dict) else error
     if not isinstance(error, dict):
         return str(error)[:300], "", ""
     message = error.get("message") or error.get("detail") or error.get("msg") or ""
@@ -140,20 +151,7 @@ def _error_parts(body: str) -> tuple[str, str, str]:
 
 def _refused_parameter(lowered: str, parameter: str) -> str | None:
     """The request parameter that an error says it does not take, if it is one that we can do without or rename."""
-    if not any(
-        mark in lowered
-        for mark in (
-            "unsupported",
-            "not support",
-            "unrecognized",
-            "unknown",
-            "not permitted",
-            "deprecated",
-            "extra inputs",
-            "does not match",
-            "invalid",
-        )
-    ):
+    if not _says(lowered, NOT_TAKEN):
         return None
     known = (*RENAMED, *OPTIONAL)
     if parameter in known:
@@ -172,7 +170,7 @@ def read_answer(body: str) -> dict[str, Any]:
     """The fields of a `Reply` that stand in a chat completion. Raises CallFailed when the body is none."""
     try:
         data = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise CallFailed(f"the answer is not JSON: {body[:200]!r}", "unreadable", status=200, retry=True) from None
     if not isinstance(data, dict):
         raise CallFailed(f"the answer is not a chat completion: {body[:200]!r}", "unreadable", status=200, retry=True)
@@ -181,25 +179,26 @@ def read_answer(body: str) -> dict[str, Any]:
     error = data.get("error") or (choice or {}).get("error")
     if error:
         code = error.get("code") if isinstance(error, dict) else None
-        status = int(code) if str(code).isdigit() and 300 <= int(code) < 600 else 502
+        status = int(code) if str(code).isdecimal() and 300 <= int(code) < 600 else 502
         raise fault_of(status, {}, json.dumps({"error": error}))
     message = (choice or {}).get("message")
     if choice is None or not isinstance(message, dict):
         raise CallFailed(f"the answer has no choices: {body[:200]!r}", "unreadable", status=200, retry=True)
+    told = choice.get("finish_reason")
+    finish = None if told is None else FINISH.get(str(told).lower(), str(told).lower())
+    if finish in BROKEN_OFF:
+        raise CallFailed(f"the server broke the answer off: finish_reason {told!r}", "server", status=200, retry=True)
     text, refusal = text_of(message.get("content")), text_of(message.get("refusal"))
     reasoning = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
-    told = choice.get("finish_reason")
-    finish = None if told is None else FINISH.get(str(told).lower(), str(told))
-    if finish is not None and finish.lower() in FILTERED:
+    if finish in FILTERED:
         status, finish = "filtered", "content_filter"
-    elif refusal:
+    elif refusal or finish == "refusal":
         status, text = "refused", text or refusal
     elif finish == "length":
         status = "truncated"
     else:
         status = "ok" if text.strip() else "empty"
-    usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
-    prompt_details, completion_details = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    usage = _part(data, "usage")
     return {
         "text": text,
         "reasoning": reasoning or None,
@@ -207,24 +206,36 @@ def read_answer(body: str) -> dict[str, Any]:
         "finish_reason": finish,
         "prompt_tokens": _count(usage.get("prompt_tokens")),
         "completion_tokens": _count(usage.get("completion_tokens")),
-        "reasoning_tokens": _count((completion_details or {}).get("reasoning_tokens")),
-        "cached_tokens": _count((prompt_details or {}).get("cached_tokens")),
+        "reasoning_tokens": _count(_part(usage, "completion_tokens_details").get("reasoning_tokens")),
+        "cached_tokens": _count(_part(usage, "prompt_tokens_details").get("cached_tokens")),
         "cost": _money(usage.get("cost")),
-        "served_model": data.get("model"),
-        "fingerprint": data.get("system_fingerprint"),
-        "provider": data.get("provider"),
+        "served_model": _name(data.get("model")),
+        "fingerprint": _name(data.get("system_fingerprint")),
+        "provider": _name(data.get("provider")),
     }
+
+
+def filtered_answer() -> dict[str, Any]:
+    """The fields of a `Reply` to a prompt that the provider's filter did not let through."""
+    return read_answer('{"choices": [{"message": {}, "finish_reason": "content_filter"}]}')
 
 
 def text_of(content: Any) -> str:
     """Message content as one string: a string itself, the text parts of a list of parts, "" for anything else."""
-    if isinstance(content, str):
-        return content
     if isinstance(content, list):
-        return "".join(
-            part.get("text") or "" for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)
-        )
-    return ""
+        texts = [part.get("text") for part in content if isinstance(part, dict)]
+        content = "".join(text for text in texts if isinstance(text, str))
+    # half of a surrogate pair has no place in UTF-8: it stands as its escape from here on, in the frame as in the store
+    return content.encode("utf-8", "backslashreplace").decode() if isinstance(content, str) else ""
+
+
+def _part(mapping: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = mapping.get(name)
+    return part if isinstance(part, Mapping) else {}
+
+
+def _name(value: Any) -> str | None:
+    return None if value is None else text_of(value) or str(value)
 
 
 def _count(value: Any) -> int | None:

@@ -1,4 +1,4 @@
-"""Showing how a run goes: a bar per model for a person, or the file that a report's driver reads while a notebook runs."""
+"""Showing how a run goes: a bar per model for a person, or the file that a report's driver reads meanwhile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _totals: Counter[str] = Counter()
 
 
 class Progress:
-    """Hears of every finished conversation. Shows tqdm bars, or writes the file that CDCT_PROGRESS names, or nothing."""
+    """Hears of every finished conversation; shows tqdm bars, or writes the file CDCT_PROGRESS, or does nothing."""
 
     def __init__(self, shown: bool = True) -> None:
         self.file = os.environ.get("CDCT_PROGRESS")

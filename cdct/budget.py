@@ -10,7 +10,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that one `run` may spend on new calls, in US dollars, in tokens, or both."""
+    """The most that one `run` may spend on new calls, in US dollars, in tokens, or both.
+
+    A reply without usage counts as its highest price. What a provider bills for a call that it did not answer is not
+    known, and not counted.
+    """
 
     usd: float | None = None
     tokens: int | None = None
@@ -40,24 +44,26 @@ class Ledger:
     open_calls: int = 0
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
+    @property
+    def limited(self) -> bool:
+        """Whether there is a budget to keep."""
+        return self.budget.usd is not None or self.budget.tokens is not None
+
     async def reserve(self, usd: float | None, tokens: int | None) -> str | None:
         """Set a call's highest price aside; waits while open calls may still free enough. Else: why it does not fit."""
-        if self.budget.usd is None and self.budget.tokens is None:
-            self.open_calls += 1
-            return None
+        if tokens is None and (self.budget.tokens is not None or usd != 0):
+            return "budget: the request sets no max_tokens, so that its price has no upper bound"
         if self.budget.usd is not None and usd is None:
             return "budget: no price is known, so that a budget in dollars can't be kept; set price in data/models.toml"
-        if tokens is None:
-            return "budget: the request sets no max_tokens, so that its price has no upper bound"
         async with self.changed:
             while True:
                 over_usd = self.budget.usd is not None and self.usd + self.open_usd + (usd or 0) > self.budget.usd
-                over_tokens = (
-                    self.budget.tokens is not None and self.tokens + self.open_tokens + tokens > self.budget.tokens
+                over_tokens = self.budget.tokens is not None and (
+                    self.tokens + self.open_tokens + (tokens or 0) > self.budget.tokens
                 )
                 if not over_usd and not over_tokens:
                     self.open_usd += usd or 0.0
-                    self.open_tokens += tokens
+                    self.open_tokens += tokens or 0
                     self.open_calls += 1
                     return None
                 if self.open_calls == 0:
@@ -69,11 +75,11 @@ class Ledger:
                 await self.changed.wait()
 
     async def settle(self, usd: float | None, tokens: int | None, spent_usd: float, spent_tokens: int) -> None:
+        """Turn what was set aside for a call into what it cost."""
         async with self.changed:
-            if self.budget.usd is not None or self.budget.tokens is not None:
-                self.open_usd -= usd or 0.0
-                self.open_tokens -= tokens or 0
             self.open_calls -= 1
+            self.open_usd = self.open_usd - (usd or 0.0) if self.open_calls else 0.0  # no rounding is left over
+            self.open_tokens -= tokens or 0
             self.usd += spent_usd
             self.tokens += spent_tokens
             self.changed.notify_all()

@@ -1,31 +1,39 @@
-"""Asking an OpenAI-compatible endpoint: one asynchronous client with limits per endpoint and explicit rules for asking again."""
+"""Asking an OpenAI-compatible endpoint: one asynchronous client with limits per endpoint and rules for asking again."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import random
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import aiolimiter
 import httpx
 import httpx_aiohttp
-import stamina
 
-from cdct.answers import RENAMED, CallFailed, Reply, fault_of, read_answer, text_of
+from cdct.answers import RENAMED, CallFailed, Reply, fault_of, filtered_answer, read_answer, text_of
 from cdct.core import to_json
-from cdct.models import Model
+from cdct.models import LOOPBACK, Model
+
+CONNECT_S = 10
+"""The longest wait for a connection, in seconds."""
+DOWN_S = 30
+"""For so long an address that could not be reached is passed over, where a model has others."""
 
 
 @dataclass(frozen=True)
 class Retry:
     """When a failed call is made again: at most `attempts` calls within `total_s` seconds.
 
-    The wait grows from `first_s` by doubling up to `most_s`, with up to the same again of jitter; a server's Retry-After
-    is the least wait.
+    The wait grows from `first_s` by doubling up to `most_s`, with up to the same again of jitter. A server's
+    Retry-After is the least wait; one that is longer than `total_s` stops the model.
     """
 
     attempts: int = 8
@@ -35,13 +43,20 @@ class Retry:
 
 
 class _Endpoint:
-    """One address: its limits, and until when it asked everybody to wait."""
+    """One address: its limits, until when it asked everybody to wait, and until when a copy of it is better asked."""
 
-    def __init__(self, url: str, concurrency: int) -> None:
-        self.url = url
-        self.open = 0
-        self.slots = asyncio.Semaphore(concurrency)
-        self.quiet_until = 0.0
+    def __init__(self, url: str, http: httpx.AsyncClient) -> None:
+        self.url, self.http = url, http
+        self.address = httpx.URL(f"{url}/chat/completions")
+        self.open = self.most = 0
+        self.slots = asyncio.Semaphore(0)
+        self.quiet_until = self.down_until = 0.0
+
+    def allow(self, concurrency: int) -> None:
+        """Let at least so many calls be open: models that share an address may name different limits."""
+        for _ in range(concurrency - self.most):
+            self.slots.release()
+        self.most = max(self.most, concurrency)
 
     async def quiet(self) -> None:
         while (wait := self.quiet_until - time.monotonic()) > 0:
@@ -51,13 +66,14 @@ class _Endpoint:
 class Client:
     """Asks models; holds the connections, the limits per endpoint, and what each model turned out to refuse.
 
-    Use as an asynchronous context manager, within one event loop. `on_notice` hears what a user must know.
+    Use as an asynchronous context manager, within one event loop. `on_notice` hears what a user must know. Proxies are
+    taken from the environment (HTTPS_PROXY, NO_PROXY), but never for this machine.
     """
 
     def __init__(
         self,
         concurrency: int = 8,
-        retry: Retry = Retry(),  # noqa: B008 - frozen
+        retry: Retry = Retry(),
         on_notice: Callable[[str], None] | None = None,
     ) -> None:
         self.concurrency, self.retry = concurrency, retry
@@ -65,17 +81,14 @@ class Client:
         self._endpoints: dict[str, _Endpoint] = {}
         self._limits: dict[tuple[str, str], tuple[aiolimiter.AsyncLimiter | None, aiolimiter.AsyncLimiter | None]] = {}
         self._refused: dict[str, set[str]] = {}
-        # the semaphores bound what is open: httpx's own pool slows down with its size, aiohttp's doesn't
-        limits = httpx.Limits(max_connections=0, max_keepalive_connections=None, keepalive_expiry=30)
-        self._http = httpx.AsyncClient(
-            transport=httpx_aiohttp.AiohttpTransport(limits=limits), follow_redirects=False, trust_env=True
-        )
+        self._https: dict[str | None, httpx.AsyncClient] = {}
 
     async def __aenter__(self) -> Client:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._http.aclose()
+        for http in self._https.values():
+            await http.aclose()
 
     async def ask(
         self,
@@ -90,30 +103,36 @@ class Client:
         """
         key = self._key(model)
         started, calls = time.monotonic(), 0
+        while True:
+            calls += 1
+            endpoint = self._pick(urls, model)
+            try:
+                return replace(await self._once(model, endpoint, request, key), attempts=calls)
+            except CallFailed as fault:
+                wait = self._wait(fault, calls, time.monotonic() - started)
+                if fault.kind == "connection":
+                    endpoint.down_until = time.monotonic() + DOWN_S
+                if fault.kind == "busy" and wait is not None and fault.wait:
+                    endpoint.quiet_until = max(endpoint.quiet_until, time.monotonic() + fault.wait)
+                if on_fault:
+                    on_fault(endpoint.url, fault, wait)
+                if wait is None:
+                    raise
+                await asyncio.sleep(wait)
 
-        def again(error: Exception) -> bool | float:
-            """Whether to call again, and after how many seconds."""
-            if not isinstance(error, CallFailed):
-                return False
-            wait = None
-            if error.retry and calls < self.retry.attempts:
-                grown = min(self.retry.most_s, self.retry.first_s * 2 ** (calls - 1))
-                wait = max(grown, error.wait or 0.0) + random.uniform(0, grown)
-                if time.monotonic() - started + wait > self.retry.total_s:
-                    wait = None
-                    error.stops = error.stops or (error.wait or 0.0) > self.retry.total_s
-            if on_fault:
-                on_fault(endpoint.url, error, wait)
-            return False if wait is None else wait
-
-        endpoint = self._pick(urls, model)
-        async for attempt in stamina.retry_context(on=again, attempts=None, timeout=None):
-            with attempt:
-                calls += 1
-                endpoint = self._pick(urls, model)
-                reply = await self._once(model, endpoint, request, key)
-                return replace(reply, attempts=calls)
-        raise AssertionError("unreachable")
+    def _wait(self, fault: CallFailed, calls: int, elapsed: float) -> float | None:
+        """The seconds after which a failed call is made again, or None when it is not."""
+        if not fault.retry:
+            return None
+        if fault.wait is not None and fault.wait > self.retry.total_s:
+            fault.stops = True  # nobody else will be answered sooner
+            fault.args = (f"{fault} (asks to wait {fault.wait:.0f} s; at most {self.retry.total_s:.0f} s are waited)",)
+            return None
+        if calls >= self.retry.attempts:
+            return None
+        grown = min(self.retry.most_s, self.retry.first_s * 2 ** (calls - 1))
+        wait = max(grown, fault.wait or 0.0) + random.uniform(0, grown)
+        return None if elapsed + wait > self.retry.total_s else wait
 
     def _key(self, model: Model) -> str | None:
         try:
@@ -122,11 +141,19 @@ class Client:
             raise CallFailed(str(error), "no key", stops=True) from None
 
     def _pick(self, urls: tuple[str, ...], model: Model) -> _Endpoint:
-        """The least busy of a model's endpoints."""
+        """The least busy of a model's endpoints; one that is down or asked for a pause only when all are."""
         for url in urls:
             if url not in self._endpoints:
-                self._endpoints[url] = _Endpoint(url, model.open_at_most(self.concurrency))
-        return min((self._endpoints[url] for url in urls), key=lambda endpoint: endpoint.open)
+                try:
+                    self._endpoints[url] = _Endpoint(url, self._http(url))
+                except httpx.InvalidURL as error:
+                    raise CallFailed(f"{url}: {error}", "refused", stops=True) from error
+            self._endpoints[url].allow(model.open_at_most(self.concurrency))
+        now = time.monotonic()
+        return min(
+            (self._endpoints[url] for url in urls),
+            key=lambda endpoint: (max(endpoint.quiet_until, endpoint.down_until) > now, endpoint.open),
+        )
 
     async def _once(self, model: Model, endpoint: _Endpoint, request: Mapping[str, Any], key: str | None) -> Reply:
         """One call, and at most a few more with the parameters left out or renamed that the endpoint refuses."""
@@ -139,17 +166,19 @@ class Client:
                     try:
                         return await self._post(model, endpoint, sent, key)
                     except CallFailed as fault:
-                        if fault.kind == "busy" and fault.wait:
-                            endpoint.quiet_until = max(endpoint.quiet_until, time.monotonic() + fault.wait)
                         if fault.refused is None or fault.refused not in sent:
                             raise
-                        self._refused.setdefault(model.name, set()).add(fault.refused)
-                        if self._on_notice:
-                            instead = RENAMED.get(fault.refused)
-                            how = f"sent as {instead!r}" if instead else "left out"
-                            self._on_notice(f"{model.name} refuses the parameter {fault.refused!r}: {how} from now on")
+                        self._refuse(model, fault.refused)
         finally:
             endpoint.open -= 1
+
+    def _refuse(self, model: Model, parameter: str) -> None:
+        refused = self._refused.setdefault(model.name, set())
+        if parameter not in refused and self._on_notice:
+            instead = RENAMED.get(parameter)
+            how = f"sent as {instead!r}" if instead else "left out"
+            self._on_notice(f"{model.name} refuses the parameter {parameter!r}: {how} from now on")
+        refused.add(parameter)
 
     def _sent(self, model: Model, request: Mapping[str, Any]) -> dict[str, Any]:
         """The request as this model takes it, by what it has refused so far in this run."""
@@ -158,7 +187,7 @@ class Client:
         for name, value in request.items():
             if name in refused:
                 name = RENAMED.get(name, "")
-            if name and not (name in refused):
+            if name and name not in refused:
                 sent[name] = value
         return sent
 
@@ -180,38 +209,81 @@ class Client:
             await tokens.acquire(min(wanted, tokens.max_rate))
 
     async def _post(self, model: Model, endpoint: _Endpoint, sent: Mapping[str, Any], key: str | None) -> Reply:
-        headers = {"content-type": "application/json", "user-agent": "cdct"}
+        headers = {"content-type": "application/json", "user-agent": "cdct", "accept": "application/json"}
         if key:
             headers["authorization"] = f"Bearer {key}"
+        timeout = httpx.Timeout(connect=CONNECT_S, read=model.timeout_s, write=30, pool=None)
+        call = httpx.Request(
+            "POST",
+            endpoint.address,
+            headers=headers,
+            content=to_json(sent).encode("utf-8", "replace"),
+            extensions={"timeout": timeout.as_dict()},
+        )
         started = time.perf_counter()
-        timeout = httpx.Timeout(connect=10, read=model.timeout_s, write=30, pool=None)
         try:
-            response = await self._http.post(
-                f"{endpoint.url}/chat/completions",
-                content=to_json(sent).encode("utf-8", "replace"),
-                headers=headers,
-                timeout=timeout,
-            )
-            body = response.text
-        except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+            async with asyncio.timeout(model.timeout_s):  # the whole answer: a server may send blanks for ever
+                response = await endpoint.http.send(call)
+            body = response.content.decode("utf-8-sig", "replace")
+        except httpx.UnsupportedProtocol as error:
             raise CallFailed(f"{endpoint.url}: {error}", "refused", stops=True) from error
-        except httpx.TimeoutException as error:
-            raise CallFailed(f"no answer from {endpoint.url}: {_reason(error)}", "timeout", retry=True) from error
         except (httpx.HTTPError, aiohttp.ClientError, OSError) as error:
-            raise CallFailed(f"no connection to {endpoint.url}: {_reason(error)}", "connection", retry=True) from error
+            # what the transport raised itself says more than what it calls it
+            cause = error.__cause__ if isinstance(error, httpx.HTTPError) and error.__cause__ else error
+            if isinstance(cause, TimeoutError | httpx.TimeoutException):
+                told = f"no answer from {endpoint.url} within {model.timeout_s:g} s"
+                if isinstance(cause, aiohttp.ConnectionTimeoutError):
+                    told = f"no connection to {endpoint.url} within {CONNECT_S} s"
+                raise CallFailed(told, "timeout", retry=True) from error
+            told = f"no connection to {endpoint.url}: {type(cause).__name__} {cause}".strip()
+            raise CallFailed(told, "connection", retry=True) from error
         latency = time.perf_counter() - started
-        body = body.replace(key, "[key]") if key else body
-        if response.status_code != 200:
-            raise fault_of(response.status_code, response.headers, body)
-        answer = read_answer(body)
+        try:
+            if response.status_code != 200:
+                raise fault_of(response.status_code, response.headers, body)
+            answer = read_answer(body)
+        except CallFailed as fault:
+            fault.args = (without_key(str(fault), key, pieces=True),)
+            if fault.kind != "filtered":
+                raise
+            answer = filtered_answer()
+        answer = {name: without_key(value, key) if isinstance(value, str) else value for name, value in answer.items()}
         if answer["cost"] is None:
             answer["cost"] = _cost(model, answer)
         parameters = to_json({name: value for name, value in sent.items() if name not in ("messages", "model")})
-        return Reply(latency_s=latency, endpoint=endpoint.url, parameters=parameters, attempts=1, raw=body, **answer)
+        raw = without_key(body, key)
+        return Reply(latency_s=latency, endpoint=endpoint.url, parameters=parameters, attempts=1, raw=raw, **answer)
+
+    def _http(self, url: str) -> httpx.AsyncClient:
+        """The connections to an address, through the proxy that the environment names for it."""
+        parts = urlsplit(url)
+        here = parts.hostname in LOOPBACK or proxy_bypass(parts.hostname or "")
+        proxy = None if here else getproxies().get(parts.scheme) or getproxies().get("all")
+        if proxy not in self._https:
+            # the semaphores bound what is open: httpx's own pool slows down with its size, aiohttp's doesn't
+            limits = httpx.Limits(max_connections=0, max_keepalive_connections=None, keepalive_expiry=30)
+            through = httpx.Proxy(proxy) if proxy else None
+            self._https[proxy] = httpx.AsyncClient(
+                transport=httpx_aiohttp.AiohttpTransport(limits=limits, proxy=through)
+            )
+        return self._https[proxy]
 
 
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__} {error}".strip()
+def without_key(text: str, key: str | None, pieces: bool = False) -> str:
+    """`text` with [key] for the API key as it is, URL-encoded or JSON-escaped; if wanted, also for any 8 letters of it.
+
+    A key of fewer than 8 characters ("EMPTY", "x") is no secret, and taking it out would spoil replies.
+    """
+    if not key or len(key) < 8:
+        return text
+    forms = {key, quote(key, safe=""), json.dumps(key)[1:-1], key.replace("/", r"\/")}
+    for form in forms:
+        text = text.replace(form, "[key]")
+    if pieces:
+        parts = {form[i : i + 8] for form in forms for i in range(len(form) - 7)}
+        found = {i + n for i in range(len(text) - 7) if text[i : i + 8] in parts for n in range(8)}
+        text = re.sub("\0+", "[key]", "".join("\0" if i in found else letter for i, letter in enumerate(text)))
+    return text
 
 
 def _cost(model: Model, answer: Mapping[str, Any]) -> float | None:

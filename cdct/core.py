@@ -40,7 +40,7 @@ def resolve(path: str | os.PathLike[str]) -> Path:
 
 
 def unknown(what: str, got: object, known: Iterable[str]) -> str:
-    """The message for a name that is not there, with the nearest known one."""
+    """The message for a name that is not there, with the nearest known one or, where none is near, all of them."""
     names = list(known)
     near = difflib.get_close_matches(str(got), names, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names) or 'none'}"
@@ -48,7 +48,10 @@ def unknown(what: str, got: object, known: Iterable[str]) -> str:
 
 
 class Registry(Mapping[str, Any]):
-    """Names to things, in the order in which they came. A name is taken once; an unknown one is an error with a hint."""
+    """Names to things, in the order in which they came. A name is taken once; an unknown one is an error with a hint.
+
+    `load` fills the registry when it is first read; where it fails, the next reading tries again.
+    """
 
     def __init__(self, what: str, load: Callable[[], None] | None = None) -> None:
         self.what = what
@@ -57,8 +60,8 @@ class Registry(Mapping[str, Any]):
 
     def _ready(self) -> dict[str, Any]:
         if self._load is not None:
-            load, self._load = self._load, None
-            load()
+            self._load()
+            self._load = None
         return self._entries
 
     def add(self, name: str, thing: Any) -> Any:
@@ -163,7 +166,8 @@ BENCHMARKS = Registry("benchmark", load=_load_benchmarks)
 def stream(*name: str | int) -> np.random.Generator:
     """A generator seeded from the SHA-256 of its name, e.g. `stream("cse", "items", seed, k, index)`.
 
-    Streams with different names are independent, so adding a draw in one place moves no draw in another.
+    Streams with different names are independent, so adding a draw in one place moves no draw in another. A part is
+    taken as its text: 1 and "1" are the same name.
     """
     import numpy as np
 
@@ -223,20 +227,20 @@ def save_tables(folder: str | os.PathLike[str], **frames: pd.DataFrame) -> None:
 
 
 def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """A CSV table of this workbench; an empty cell of a text column is "" and of a number column NaN."""
+    """A CSV table of this workbench. An empty cell is "" in a column that holds any text, and NaN in all others."""
     import pandas as pd
 
-    return pd.read_csv(resolve(path), encoding="utf-8")
+    # no word means "missing": a model called "None" or a reply "NA" stays what it is
+    table = pd.read_csv(resolve(path), encoding="utf-8", keep_default_na=False, na_values=[""])
+    texts = [name for name in table if pd.api.types.is_string_dtype(table[name].dtype) and table[name].notna().any()]
+    return table.fillna(dict.fromkeys(texts, ""))
 
 
 def read_tables(folder: str | os.PathLike[str], name: str) -> pd.DataFrame:
-    """The tables of that name of all runs whose folders lie beside `folder`, one below the other, with a column `run`."""
+    """The tables of that name of all runs whose folders lie beside `folder`, stacked, with a column `run`."""
     import pandas as pd
 
     files = sorted(resolve(folder).parent.glob(f"*/{name}.csv"))
     frames = [read_table(file).assign(run=file.parent.name) for file in files]
-    return (
-        pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
-        if any(map(len, frames))
-        else pd.DataFrame()
-    )
+    filled = [frame for frame in frames if len(frame)]  # pandas warns where an empty one is among them
+    return pd.concat(filled or frames, ignore_index=True) if frames else pd.DataFrame()

@@ -21,7 +21,8 @@ def strip_reasoning(text: str) -> tuple[str, tuple[str, ...]]:
     """`text` without its reasoning blocks, and flags: reasoning, reasoning_unopened, reasoning_unclosed.
 
     A closing mark without an opening one ends a block that began with the reply (some servers cut the opening mark).
-    A block that is never closed goes on to the end. Nested marks belong to the outermost block. Linear time.
+    A block that is never closed goes on to the end. Nested marks belong to the outermost block. Where a block stood
+    inside the text, a space parts what it parted. Linear time.
     """
     kept: list[str] = []
     flags: list[str] = []
@@ -44,13 +45,13 @@ def strip_reasoning(text: str) -> tuple[str, tuple[str, ...]]:
         flags.append("reasoning_unclosed")
     else:
         kept.append(text[start:])
-    return "".join(kept).strip(), tuple(dict.fromkeys(flags))
+    return " ".join(kept).strip(), tuple(dict.fromkeys(flags))
 
 
 def extract_text(reply: str | None, finish_reason: str | None = None) -> Extraction:
     """The whole reply but its reasoning blocks, for tasks that ask for no answer tags.
 
-    A reply that hit its token limit is "truncated" and scored on what is there; one without a word is "empty".
+    A reply that hit its token limit is "truncated" and scored on what is there; one with nothing left is "empty".
     """
     answer, flags = strip_reasoning(reply or "")
     if finish_reason == "length":

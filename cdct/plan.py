@@ -1,9 +1,9 @@
-"""What a run asks, before it is run: its conversations in order, the request of each turn, its key, and its highest price."""
+"""What a run asks, before it is run: its conversations in order, and each request with its key and highest price."""
 
 from __future__ import annotations
 
-from collections import Counter
 import contextlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 KEY_VERSION = 1
 """Part of every reply's key: a change of what a request means starts a new record instead of misreading the old one."""
 MOST_TURNS = 50
+PLAN_COLUMNS = ["model", "arm", "calls", "recorded", "new", "prompt_tokens", "completion_tokens_most", "cost_most"]
 Models = str | Model | Sequence[str | Model]
 
 
@@ -40,9 +41,12 @@ def request_of(model: Model, messages: Messages, sampling: Mapping[str, Any]) ->
         if name == "max_tokens" and name in model.refuses:
             name = "max_completion_tokens"
         if value is not None and name not in model.refuses:
-            # 0 and 0.0 are one number to a model, so they must be one to the key
-            request[name] = int(value) if isinstance(value, float) and value.is_integer() else value
-    return {**request, **model.body}
+            request[name] = value
+    # 0 and 0.0 are one number to a model, so they must be one to the key
+    return {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in {**request, **model.body}.items()
+    }
 
 
 def key_of(model: Model, request: Mapping[str, Any], sample: int) -> str:
@@ -83,10 +87,13 @@ def token_limit(request: Mapping[str, Any]) -> int | None:
 
 
 def highest_price(model: Model, request: Mapping[str, Any]) -> tuple[float | None, int | None]:
-    """The highest price and token count that a call can have. A token is at least one byte, so bytes bound the prompt."""
+    """The highest price and token count that a call can have, None where there is no bound.
+
+    A token is at least one byte, so bytes bound the prompt.
+    """
     limit = token_limit(request)
     if limit is None:
-        return None, None
+        return (0.0 if model.price_of(10**6, 10**6) == 0 else None), None
     prompt = len(to_json(request["messages"]).encode("utf-8", "replace")) + 16 * len(request["messages"])
     return model.price_of(prompt, limit), prompt + limit
 
@@ -111,8 +118,8 @@ def plan(
     """What a run would ask, before it is run: one row per model and arm.
 
     Columns: model, arm, calls (all turns), recorded (answered before: free), new, prompt_tokens (estimated, of the new
-    calls), completion_tokens_most (their token limits), cost_most (US dollars; NaN where no price is known). Later turns
-    of an arm depend on the answers to the earlier ones: they are counted, and taken as new.
+    calls), completion_tokens_most (their token limits), cost_most (US dollars; NaN where no price is known). Later
+    turns of an arm depend on the answers to the earlier ones: they are counted, and taken as new.
     """
     import pandas as pd
 
@@ -123,14 +130,11 @@ def plan(
     with opened(store) as recorded:
         for model in chosen:
             for unit in units_of(items, arms, samples, sampling or {}):
-                row = rows.setdefault(
-                    (model.name, unit.arm_name),
-                    {"model": model.name, "arm": unit.arm_name, "calls": 0, "recorded": 0, "new": 0, "prompt_tokens": 0}
-                    | {"completion_tokens_most": 0, "cost_most": 0.0},
-                )
+                empty = dict.fromkeys(PLAN_COLUMNS, 0) | {"model": model.name, "arm": unit.arm_name, "cost_most": 0.0}
+                row = rows.setdefault((model.name, unit.arm_name), empty)
                 previous: list[str] = []
                 known = True
-                for turn in range(MOST_TURNS):
+                for _ in range(MOST_TURNS):
                     messages = unit.arm.messages(unit.item, previous)
                     if messages is None:
                         break
@@ -139,6 +143,8 @@ def plan(
                     row["calls"] += 1
                     if reply is not None:
                         row["recorded"] += 1
+                        if reply["status"] == "filtered":
+                            break
                         previous.append(reply["text"] or "")
                         continue
                     known = False
@@ -149,4 +155,4 @@ def plan(
                     row["completion_tokens_most"] += most
                     row["cost_most"] += float("nan") if cost is None else cost
                     previous.append("")
-    return pd.DataFrame(rows.values())
+    return pd.DataFrame(rows.values(), columns=PLAN_COLUMNS)

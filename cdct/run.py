@@ -1,4 +1,4 @@
-"""From items and models to recorded replies: `plan` (from `cdct.plan`) says what a run would ask and cost, `run` asks what is not recorded yet.
+"""From items and models to recorded replies: `run` asks what is not recorded yet; `plan` says what that would cost.
 
 Running the same thing again is how a run is resumed: whatever was answered is read from the store, whatever failed is
 asked again. Every planned call has a row in the frame, whether it was answered or not.
@@ -7,8 +7,8 @@ asked again. Every planned call has a row in the frame, whether it was answered 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,24 +22,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cdct.answers import CallFailed
-    from cdct.client import Client, Retry
     from cdct.bars import Progress
+    from cdct.client import Client, Retry
 
+__all__ = ["COLUMNS", "plan", "run"]
+
+IN_A_ROW = 50
+"""So many calls in a row without an answer, each made as often as `Retry` allows, stop a model (at least three rounds
+of its open calls): its server is gone, and thousands of further calls would only fail one after the other."""
 COLUMNS = [
     *KEYS,
     *("text", "status", "finish_reason", "reasoning", "prompt_tokens", "completion_tokens", "reasoning_tokens"),
-    *(
-        "cached_tokens",
-        "latency_s",
-        "cost",
-        "cost_new",
-        "cached",
-        "served_model",
-        "fingerprint",
-        "provider",
-        "endpoint",
-    ),
-    *("parameters", "attempts", "error", "key"),
+    *("cached_tokens", "latency_s", "cost", "cost_new", "cached", "served_model", "fingerprint", "provider"),
+    *("endpoint", "parameters", "attempts", "error", "key"),
 ]
 """The columns of a replies frame. `status` is ok, truncated, refused, filtered or empty for a reply; failed for a call
 that got no answer, skipped for one that was not made; for these two `text` is None and `error` says why. `cached` is
@@ -58,7 +53,7 @@ def run(
     retry: Retry | None = None,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """The replies of the models to the items in the arms, `samples` times each: recorded ones, and new ones for the rest.
+    """The replies of the models to the items in the arms, `samples` times each: recorded ones, new ones for the rest.
 
     Args:
         items: what to ask, of one or more benchmarks.
@@ -73,12 +68,12 @@ def run(
         retry: rules for asking again.
         progress: show bars (in a report: tell the driver).
 
-    Returns a frame with `COLUMNS`, one row per turn, in the order of models, arms, items and samples; `attrs["notices"]`
-    holds what a reader of the numbers must know. Works in a running event loop. After Ctrl-C or kill -9 everything that
-    was answered is recorded, and the same call goes on from there.
+    Returns a frame with `COLUMNS`, one row per turn, in the order of models, arms, items and samples; its
+    `attrs["notices"]` holds what a reader of the numbers must know. Works in a running event loop. After Ctrl-C or
+    kill -9 everything that was answered is recorded, and the same call goes on from there.
     """
-    from cdct.client import Retry
     from cdct.bars import Progress
+    from cdct.client import Retry
 
     items, chosen = checked(items, models, arms, samples)
     units = list(units_of(items, arms, samples, sampling or {}))
@@ -147,6 +142,7 @@ class _Job:
         self.rows: dict[tuple[int, int, int], dict[str, Any]] = {}
         self.notices: list[str] = []
         self.stopped: dict[str, str] = {}
+        self.unanswered: Counter[str] = Counter()
         self.pending: dict[str, asyncio.Future[Any]] = {}
         self.urls: dict[str, asyncio.Future[tuple[str, ...]]] = {}
         self.new = 0
@@ -155,6 +151,9 @@ class _Job:
         if text not in self.notices:
             self.notices.append(text)
             self.progress.say(text)
+
+    def open_at_most(self, model: Model) -> int:
+        return model.open_at_most(self.concurrency) * max(1, len(model.base_url))
 
     async def main(self) -> None:
         from cdct.client import Client
@@ -166,8 +165,7 @@ class _Job:
                 for number, model in enumerate(self.models):
                     self.progress.start(model.name, len(self.units))
                     units = iter(self.units)  # shared by the model's workers: nothing is planned far ahead of its turn
-                    open_at_most = model.open_at_most(self.concurrency) * max(1, len(model.base_url))
-                    for _ in range(min(open_at_most, len(self.units))):
+                    for _ in range(min(self.open_at_most(model), len(self.units))):
                         group.create_task(self._work(number, model, units))
 
     async def _work(self, number: int, model: Model, units: Iterator[Unit]) -> None:
@@ -185,24 +183,22 @@ class _Job:
                     break  # without an answer to this turn the conversation can't go on
                 previous.append(outcome["text"])
             self.progress.step(model.name, outcome)
-            since_pause = since_pause + 1 if outcome.get("cached") else 0
+            waited = outcome.get("latency_s") is not None and not outcome["cached"]
+            since_pause = 0 if waited else since_pause + 1
             if since_pause % 100 == 99:
-                await asyncio.sleep(0)  # recorded replies never wait for anything: let the other workers have a turn
+                await asyncio.sleep(
+                    0
+                )  # recorded replies and skipped calls wait for nothing: let the others have a turn
 
     async def _turn(self, model: Model, unit: Unit, turn: int, messages: Messages) -> dict[str, Any]:
         request = request_of(model, messages, unit.sampling)
         key = key_of(model, request, unit.sample)
         names = (unit.item.benchmark, unit.arm_name, unit.item.id, model.name, unit.sample, turn)
         keys = dict(zip(KEYS, names, strict=True))
-        reply = self.store.get(key)
-        cached = reply is not None
-        if reply is None and key in self.pending:  # two arms can ask the same: once is enough
-            with contextlib.suppress(Exception):
-                await asyncio.shield(self.pending[key])
-            reply = self.store.get(key)
-            cached = reply is not None
+        while (reply := self.store.get(key)) is None and key in self.pending:
+            await asyncio.shield(self.pending[key])  # two arms can ask the same: once is enough
         if reply is not None:
-            return {**_RECORDED, **reply, **keys, "cached": cached, "cost_new": 0.0, "error": None}
+            return {**reply, **keys, "cached": True, "cost_new": 0.0, "error": None}
         if model.name in self.stopped:
             return {**_NO_REPLY, **keys, "key": key, "status": "skipped", "error": self.stopped[model.name]}
         self.pending[key] = asyncio.get_running_loop().create_future()
@@ -214,8 +210,8 @@ class _Job:
     async def _ask(self, model: Model, request: dict[str, Any], key: str, keys: dict[str, Any]) -> dict[str, Any]:
         from cdct.answers import CallFailed
 
-        usd, tokens = highest_price(model, request)
-        refusal = await self.ledger.reserve(usd, tokens)
+        usd, tokens = highest_price(model, request) if self.ledger.limited else (None, None)
+        refusal = await self.ledger.reserve(usd, tokens) if self.ledger.limited else None
         if refusal:
             self.notice(f"{model.name}: {refusal}; calls that did not fit were not made")
             return {**_NO_REPLY, "key": key, "status": "skipped", "error": refusal}
@@ -225,8 +221,10 @@ class _Job:
             reply = await self.client.ask(
                 model, urls, request, lambda url, fault, wait: self._log_attempt(key, model, url, fault, wait)
             )
-            spent_usd = reply.cost or 0.0
-            spent_tokens = (reply.prompt_tokens or 0) + (reply.completion_tokens or 0)
+            # without usage, a call may have cost as much as was set aside for it
+            spent_usd = (usd or 0.0) if reply.cost is None else reply.cost
+            counted = reply.prompt_tokens is not None and reply.completion_tokens is not None
+            spent_tokens = reply.prompt_tokens + reply.completion_tokens if counted else tokens or 0
             row = {**vars(reply), "key": key, "request": to_json(request), **keys}
             if model.gguf:
                 from cdct import local
@@ -236,14 +234,24 @@ class _Job:
             # once the answer is here, it is written down even if the run is stopped in this moment
             await asyncio.shield(asyncio.wrap_future(self.store.put(row)))
             self.new += 1
+            self.unanswered[model.name] = 0
             return {name: row.get(name) for name in _READ} | {"cached": False, "cost_new": reply.cost, "error": None}
         except CallFailed as fault:
-            if fault.stops and model.name not in self.stopped:
-                self.stopped[model.name] = str(fault)
-                self.notice(f"{model.name}: stopped: {fault}")
+            self._consider_stopping(model, fault)
             return {**_NO_REPLY, "key": key, "status": "failed", "error": f"{fault.kind}: {fault}"}
         finally:
-            await asyncio.shield(self.ledger.settle(usd, tokens, spent_usd, spent_tokens))
+            if self.ledger.limited:
+                await asyncio.shield(self.ledger.settle(usd, tokens, spent_usd, spent_tokens))
+
+    def _consider_stopping(self, model: Model, fault: CallFailed) -> None:
+        self.unanswered[model.name] += fault.retry
+        row = self.unanswered[model.name]
+        reason = str(fault) if fault.stops else ""
+        if row >= max(IN_A_ROW, 3 * self.open_at_most(model)):
+            reason = reason or f"{row} calls in a row got no answer, the last one: {fault}"
+        if reason and model.name not in self.stopped:
+            self.stopped[model.name] = reason
+            self.notice(f"{model.name}: stopped: {reason}")
 
     async def _urls(self, model: Model) -> tuple[str, ...]:
         """The addresses of a model; a GGUF file's server is started when the first call needs it."""
@@ -282,5 +290,4 @@ class _Job:
 
 
 _READ = [name for name in COLUMNS if name not in ("cached", "cost_new", "error")]
-_RECORDED: dict[str, Any] = dict.fromkeys(COLUMNS)
 _NO_REPLY: dict[str, Any] = {**dict.fromkeys(COLUMNS), "cached": False, "cost_new": 0.0}

@@ -8,7 +8,8 @@ what is waiting in one transaction.
 from __future__ import annotations
 
 import argparse
-import json
+import contextlib
+import itertools
 import os
 import queue
 import sqlite3
@@ -22,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import stamina
 
-from cdct.core import resolve, to_json
+from cdct.core import resolve
+from cdct.jsonl import append_jsonl, read_jsonl
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 DEFAULT = "data/replies.sqlite"
 
 REPLY_COLUMNS = {
-    "key": "TEXT PRIMARY KEY",
+    "key": "TEXT PRIMARY KEY NOT NULL",
     "created": "REAL NOT NULL",
     "benchmark": "TEXT NOT NULL",
     "arm": "TEXT NOT NULL",
@@ -89,6 +91,10 @@ MIGRATIONS = (
 """Statements that lead from schema version i to i + 1. A released entry is never edited; a change adds one."""
 
 _STOP = object()
+_BAD_ROW = (
+    *(sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError),
+    OverflowError,  # a whole number beyond 64 bits
+)
 
 
 def _is_locked(error: Exception) -> bool:
@@ -114,12 +120,17 @@ class Store:
         self.path: Path = resolve(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
-        self._reader = self._connect()
-        try:
-            self._migrate()
-        except sqlite3.DatabaseError as error:
-            self._reader.close()
-            raise ValueError(f"store {self.path}: not a store of replies ({error}); name another file") from error
+        with contextlib.ExitStack() as undo:
+            try:
+                self._reader = self._connect()
+                undo.callback(self._reader.close)
+                self._migrate()
+                self._connection = self._connect()
+            except sqlite3.OperationalError as error:  # no such folder, read-only, full, locked for minutes, ...
+                raise OSError(f"store {self.path}: can't be opened for writing: {error}") from error
+            except sqlite3.DatabaseError as error:
+                raise ValueError(f"store {self.path}: not a store of replies ({error}); name another file") from error
+            undo.pop_all()
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._write, name="cdct-store", daemon=True)
         self._writer.start()
@@ -138,24 +149,26 @@ class Store:
 
     def _migrate(self) -> None:
         connection = self._reader
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > len(MIGRATIONS):
+            raise ValueError(
+                f"store {self.path}: made by a newer cdct (schema {version}, this one knows {len(MIGRATIONS)}); "
+                "update cdct"
+            )
+        if version < len(MIGRATIONS):
+            connection.execute("BEGIN IMMEDIATE")  # another process may be doing the same
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version == 0 and connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+                raise ValueError(f"store {self.path}: a database of something else; name another file")
+            for number, statements in enumerate(MIGRATIONS[version:], start=version + 1):
+                for statement in statements:
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {number}")
+            connection.execute("COMMIT")
         # switching a new file to WAL does not wait for another process that does the same
         for attempt in stamina.retry_context(on=_is_locked, attempts=None, timeout=60, wait_max=0.2):
             with attempt:
                 connection.execute("PRAGMA journal_mode = WAL")
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version > len(MIGRATIONS):
-            raise ValueError(
-                f"store {self.path}: made by a newer cdct (schema {version}, this one knows {len(MIGRATIONS)}); update cdct"
-            )
-        if version == len(MIGRATIONS):
-            return
-        connection.execute("BEGIN IMMEDIATE")  # another process may be doing the same
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        for number, statements in enumerate(MIGRATIONS[version:], start=version + 1):
-            for statement in statements:
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {number}")
-        connection.execute("COMMIT")
 
     # ------------------------------------------------------------------------------------------------------- writing
 
@@ -175,7 +188,7 @@ class Store:
         return done
 
     def _write(self) -> None:
-        connection = self._connect()
+        connection = self._connection
         while True:
             batch = [self._queue.get()]
             while not self._queue.empty() and len(batch) < 1000:
@@ -187,7 +200,7 @@ class Store:
                 for number, (statement, values, _) in enumerate(jobs):
                     try:
                         connection.execute(statement, values)
-                    except sqlite3.IntegrityError as error:  # this row is not whole; the others are
+                    except _BAD_ROW as error:  # this one can't be stored; the others can
                         errors[number] = error
                 connection.execute("COMMIT")
             except sqlite3.Error as error:  # disk full, file removed, ...: all that wait for it are told
@@ -248,62 +261,31 @@ class Store:
     # ---------------------------------------------------------------------------------------------------- exchanging
 
     def export(self, path: str | os.PathLike[str]) -> int:
-        """Append every reply that the JSONL file does not hold yet; the number appended. A torn last line is ended first."""
+        """Append every reply that the JSONL file does not hold yet; the number appended."""
         target = resolve(path)
-        held = {row["key"] for row in read_jsonl(target)} if target.exists() else set()
-        new = [row for row in self.rows() if row["key"] not in held]
-        append_jsonl(target, new)
-        return len(new)
+        held = {row.get("key") for row in read_jsonl(target)} if target.exists() else set()
+        return append_jsonl(target, (row for row in self.rows() if row["key"] not in held))
 
     def merge(self, path: str | os.PathLike[str]) -> int:
         """Add the replies of another store (.sqlite) or export (.jsonl) that are not here yet; the number added."""
         source = resolve(path)
         if not source.exists():
             raise FileNotFoundError(f"store: no file {source} to merge")
-        before = self.frame("SELECT COUNT(*) AS n FROM replies")["n"].item()
-        if source.suffix == ".jsonl":
-            rows: Iterator[dict[str, Any]] = read_jsonl(source)
-        else:
-            with Store(source) as other:
-                rows = iter(list(other.rows()))
-        for done in [self.put(row) for row in rows]:
-            done.result()
-        return self.frame("SELECT COUNT(*) AS n FROM replies")["n"].item() - before
+        before = self._count()
+        with contextlib.ExitStack() as opened:
+            jsonl = source.suffix == ".jsonl"
+            rows = read_jsonl(source) if jsonl else opened.enter_context(Store(source)).rows()
+            while some := [self.put(row) for row in itertools.islice(rows, 1000)]:
+                for done in some:
+                    done.result()
+        return self._count() - before
+
+    def _count(self) -> int:
+        with self._lock:
+            return self._reader.execute("SELECT COUNT(*) FROM replies").fetchone()[0]
 
 
 _READ = ", ".join(name for name in REPLY_COLUMNS if name not in ("request", "raw"))
-
-
-def read_jsonl(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
-    """The rows of a JSONL file. A line that is not whole (a writer was killed) is passed over, with one warning."""
-    torn = 0
-    with resolve(path).open("rb") as file:
-        for line in file:
-            try:
-                row = json.loads(line)
-            except ValueError:  # cut in the object, or within a character
-                row = None
-            if isinstance(row, dict):
-                yield row
-            elif line.strip():
-                torn += 1
-    if torn:
-        import warnings
-
-        warnings.warn(f"{path}: {torn} line(s) are not whole and were passed over", stacklevel=2)
-
-
-def append_jsonl(path: str | os.PathLike[str], rows: list[dict[str, Any]]) -> None:
-    """Append rows, one JSON object a line. If the last line was torn, a line end is put first, so that no row is glued to it."""
-    file = resolve(path)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("ab+") as output:
-        if output.tell():
-            output.seek(-1, os.SEEK_END)
-            if output.read(1) != b"\n":
-                output.write(b"\n")
-        for row in rows:
-            output.write(to_json(row).encode("utf-8", "backslashreplace") + b"\n")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -9,12 +9,34 @@ WORD_RULE = "Words are separated by spaces."
 """The rule as the prompts tell it to the model."""
 
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\uff07": "'"})
-_OUTER = re.compile(r"^[\W_]+|[\W_]+$")
+
+
+_MOST_MARKS = 30
+"""The longest row of combining marks that a text in any language has (Unicode Annex 15, Stream-Safe Text Format)."""
+
+
+def _overloaded(text: str) -> bool:
+    row = 0
+    for mark in map(unicodedata.combining, text):
+        row = row + 1 if mark else 0
+        if row > _MOST_MARKS:
+            return True
+    return False
+
+
+def _nfc(text: str) -> str:
+    """`text` in NFC, but for tokens with more marks in a row than any language has: sorting these is quadratic."""
+    if unicodedata.is_normalized("NFC", text):
+        return text
+    if not _overloaded(text):
+        return unicodedata.normalize("NFC", text)
+    parts = re.split(r"(\s+)", text)
+    return "".join(part if _overloaded(part) else unicodedata.normalize("NFC", part) for part in parts)
 
 
 def normalise(text: str) -> str:
     """`text` in Unicode form NFC with line feeds as the only line ends and no outer white space."""
-    return unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n").strip()
+    return _nfc(text).replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
 def words(text: str) -> list[str]:
@@ -27,7 +49,13 @@ def words(text: str) -> list[str]:
 
 def word_form(word: str) -> str:
     """The form in which words are compared: casefolded, outer punctuation stripped, apostrophes made plain."""
-    return _OUTER.sub("", word.translate(_APOSTROPHES)).casefold()
+    word = _nfc(word).translate(_APOSTROPHES)
+    start, end = 0, len(word)  # by hand: a pattern anchored at the end takes quadratic time on a long row of dashes
+    while start < end and not word[start].isalnum():
+        start += 1
+    while start < end and not word[end - 1].isalnum():
+        end -= 1
+    return _nfc(word[start:end].casefold())
 
 
 def word_forms(text: str) -> list[str]:

@@ -20,9 +20,27 @@ from cdct.compression.score import VERSION, compliance_score, coverage, score
 from cdct.core import BENCHMARKS, Benchmark
 
 __all__ = [
-    *("ARMS", "CONCEPT_FOLDER", "LEVELS", "LIMIT", "MODES", "PUBLISHED_DIPS", "VERSION"),
-    *("card", "compliance_score", "concepts", "context_words", "coverage", "dip_summary", "dips", "examples"),
-    *("generate", "messages", "null_table", "published_means", "score", "summarise"),
+    "ARMS",
+    "CONCEPT_FOLDER",
+    "LEVELS",
+    "LIMIT",
+    "MODES",
+    "PUBLISHED_DIPS",
+    "VERSION",
+    "card",
+    "compliance_score",
+    "concepts",
+    "context_words",
+    "coverage",
+    "dip_summary",
+    "dips",
+    "examples",
+    "generate",
+    "messages",
+    "null_table",
+    "published_means",
+    "score",
+    "summarise",
 ]
 
 BENCHMARKS.add("cdct", Benchmark("cdct", "Compression (CDCT)", ARMS, BASELINE, SAMPLING))

@@ -1,4 +1,4 @@
-"""What the CDCT rows say: means by level, dips with their null, and the lines of the model card. Frame in, frame out."""
+"""What the CDCT rows say: means by level, dips with their null, the lines of the model card. Frame in, frame out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cdct.compression.score import METRICS
-from cdct.core import KEYS, Item
+from cdct.core import KEYS, Item, unknown
 from cdct.stats import dip as dip_stats
 from cdct.stats import resample
 from cdct.text import words
@@ -15,91 +15,107 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CLUSTER = "concept"
-"""Levels and samples of one concept are not independent: intervals rest on the spread between concepts."""
+"""Levels, samples, arms and models share a concept's texts, so their replies are not independent: intervals rest on the
+spread between concepts, and speak of other concepts for the same models."""
 
 
 def _metric(metric: str) -> tuple[float, float] | None:
     if metric not in METRICS:
-        from cdct.core import unknown
-
         raise ValueError(unknown("metric", metric, METRICS))
     return METRICS[metric]
 
 
-def summarise(rows: pd.DataFrame, by: Sequence[str] = ("model", "c"), metric: str = "cc") -> pd.DataFrame:
-    """The mean of a metric in each cell: `by`, metric, estimate, low, high, n, n_unscored, n_truncated, estimate_all, method.
+def _scored(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows["unscored"].fillna("") == ""]  # in a table read from a file, a column without any text is NaN
 
-    The estimate is over scored replies; `estimate_all` counts each unscored one as 0 (NaN for a metric without bounds). A
-    truncated reply is scored on what is there: its words are a lower bound, and `n_truncated` says how many there were.
+
+def summarise(rows: pd.DataFrame, by: Sequence[str] = ("model", "c"), metric: str = "cc") -> pd.DataFrame:
+    """The mean of a metric in each cell of `by`, with its interval from the spread between concepts.
+
+    Columns: `by`, metric, estimate, low, high, n, n_unscored, n_truncated, estimate_all, method. The estimate is over
+    scored replies; `estimate_all` counts each unscored one as 0 (NaN for a metric without bounds). A truncated reply is
+    scored on what is there: its words are a lower bound, and `n_truncated` says how many there were.
     """
     import pandas as pd
 
     bounds = _metric(metric)
     out = []
     for names, cell in rows.groupby(list(by), sort=True, observed=True):
-        scored = cell[cell["unscored"] == ""]
-        estimate = resample.mean(scored[metric], scored[CLUSTER] if len(scored) else None, bounds)
-        n_all = len(cell)
+        scored, n_all = _scored(cell), len(cell)
+        estimate = resample.mean(scored[metric], scored[CLUSTER], bounds)
         out.append(
             dict(zip(by, names, strict=True))
             | {"metric": metric, "estimate": estimate.estimate, "low": estimate.low, "high": estimate.high}
             | {"n": estimate.n, "n_unscored": n_all - len(scored)}
-            | {"n_truncated": int(scored["flags"].str.contains("truncated").sum())}
-            | {
-                "estimate_all": float(scored[metric].sum() / n_all) if bounds else float("nan"),
-                "method": estimate.method,
-            }
+            | {"n_truncated": int(scored["flags"].fillna("").astype(str).str.contains("truncated").sum())}
+            | {"estimate_all": float(scored[metric].sum() / n_all) if bounds else float("nan")}
+            | {"method": estimate.method}
         )
-    return pd.DataFrame(out)
+    columns = ["metric", "estimate", "low", "high", "n", "n_unscored", "n_truncated", "estimate_all", "method"]
+    return pd.DataFrame(out, columns=[*by, *columns])
+
+
+def _curve(cell: pd.DataFrame, metric: str) -> tuple[pd.Series, str]:
+    """The curve of one cell, the samples of a level averaged, and the reason why it can't be judged ("" if it can)."""
+    # rounded, since the mean of equal samples in another order may differ in the last bit, and a dip is a strict order
+    levels = sorted(cell["c"].unique())
+    curve = _scored(cell).groupby("c")[metric].mean().astype(float).reindex(levels).round(12)
+    if len(curve) < 3 or len(curve) % 2 == 0:
+        return curve, f"{len(curve)} levels: a dip needs an odd number, three or more"
+    missing = ", ".join(f"{c:g}" for c in curve.index[curve.isna()])
+    return curve, f"no scored reply at c = {missing}" if missing else ""
+
+
+CURVE = ["model", "arm", "concept"]
+"""What names a curve."""
 
 
 def dips(rows: pd.DataFrame, metric: str = "cc") -> pd.DataFrame:
-    """One row per model, arm and concept: the curve's ends and middle, whether it dips, how deep, where its trough lies.
+    """One row per model, arm and concept: the curve's ends and middle, whether it dips, how deep, where it is lowest.
 
-    Columns: model, arm, concept, domain, levels, start, middle, end, dips (True, False, None), magnitude, trough (c), n,
-    n_unscored, unscored. Samples of a level are averaged first. A curve with a level without any scored reply has no dip:
-    `dips` is None and `unscored` says which level is missing.
+    Columns: model, arm, concept, domain, metric, levels, start, middle, end, dips (True, False, None), magnitude,
+    trough (c; NaN where several levels are equally low), n, n_unscored, unscored. Samples of a level are averaged
+    first. A curve with a level without any scored reply has no dip: `dips` is None and `unscored` says which level is
+    missing.
     """
     import pandas as pd
 
     _metric(metric)
     out = []
-    for (model, arm, concept), cell in rows.groupby(["model", "arm", "concept"], sort=True):
-        scored = cell[cell["unscored"] == ""]
-        curve = scored.groupby("c")[metric].mean().reindex(sorted(cell["c"].unique()))
-        row: dict[str, Any] = {"model": model, "arm": arm, "concept": concept, "domain": cell["domain"].iloc[0]}
-        row |= {"metric": metric, "levels": len(curve), "dips": None, "magnitude": float("nan"), "trough": float("nan")}
-        row |= {"n": len(scored), "n_unscored": len(cell) - len(scored), "unscored": ""}
-        missing = curve.index[curve.isna()]
-        if len(curve) < 3 or len(curve) % 2 == 0:
-            row["unscored"] = f"{len(curve)} levels: a dip needs an odd number, three or more"
-        elif len(missing):
-            row["unscored"] = "no scored reply at c = " + ", ".join(f"{c:g}" for c in missing)
-        else:
+    for names, cell in rows.groupby(CURVE, sort=True):
+        curve, unscored = _curve(cell, metric)
+        n = len(_scored(cell))
+        row: dict[str, Any] = dict(zip(CURVE, names, strict=True)) | {
+            "domain": cell["domain"].iloc[0],
+            "metric": metric,
+        }
+        row |= {"levels": len(curve), "dips": None, "n": n, "n_unscored": len(cell) - n, "unscored": unscored}
+        if not unscored:
             found = dip_stats.dip(curve.tolist())
             row |= {"start": curve.iloc[0], "middle": curve.iloc[len(curve) // 2], "end": curve.iloc[-1]}
-            row |= {"dips": found.dips, "magnitude": found.magnitude, "trough": curve.index[found.trough]}
+            row |= {"dips": found.dips, "magnitude": found.magnitude}
+            row |= {} if found.trough is None else {"trough": curve.index[found.trough]}
         out.append(row)
     columns = ["model", "arm", "concept", "domain", "metric", "levels", "start", "middle", "end", "dips", "magnitude"]
     return pd.DataFrame(out, columns=[*columns, "trough", "n", "n_unscored", "unscored"])
 
 
-def _curves(rows: pd.DataFrame, metric: str) -> list[list[float]]:
-    scored = rows[rows["unscored"] == ""]
-    return [
-        curve.tolist()
-        for (_, _, _), cell in scored.groupby(["model", "arm", "concept"], sort=True)
-        if len(curve := cell.groupby("c")[metric].mean()) == rows["c"].nunique() and len(curve) >= 3 and len(curve) % 2
-    ]
+def _null(rows: pd.DataFrame, metric: str) -> dip_stats.Null:
+    """The exact null of all whole curves; those of one concept answer the same texts, so their levels move together."""
+    found = [(names[-1], *_curve(cell, metric)) for names, cell in rows.groupby(CURVE, sort=True)]
+    whole = [(concept, curve.tolist()) for concept, curve, unscored in found if not unscored]
+    # a curve with other levels than the rest of its concept can't be put into their order
+    return dip_stats.exact_null([curve for _, curve in whole], [(concept, len(curve)) for concept, curve in whole])
 
 
 def dip_summary(rows: pd.DataFrame, by: Sequence[str] = ("model",), metric: str = "cc") -> pd.DataFrame:
     """Prevalence and mean magnitude of dips in each cell, with intervals and the exact permutation null.
 
-    Two rows per cell: `measure` is prevalence (share of concepts, exact binomial interval) or magnitude (mean over
-    concepts, t interval). Columns: `by`, metric, measure, estimate, low, high, n (curves), n_unscored (curves with a hole),
-    null (what exchangeable levels would show on average), p_more and p_less (exact one-sided chances of at least, and at
-    most, as much under that null), method.
+    Two rows per cell: `measure` is prevalence (share of curves, exact binomial interval) or magnitude (mean over
+    curves, t interval), both from the spread between concepts. Columns: `by`, metric, measure, estimate, low, high, n
+    (curves), n_unscored (curves with a hole), null (what exchangeable levels would show on average), p_more and p_less
+    (exact one-sided chances of at least, and at most, as much under that null, one cell at a time), method. That curves
+    dip is said by both measures together: see `cdct.stats.dip.Null`.
     """
     import pandas as pd
 
@@ -107,18 +123,18 @@ def dip_summary(rows: pd.DataFrame, by: Sequence[str] = ("model",), metric: str 
     for names, cell in rows.groupby(list(by), sort=True, observed=True):
         table = dips(cell, metric)
         whole = table[table["dips"].notna()]
-        null = dip_stats.exact_null(_curves(cell, metric))
+        null = _null(cell, metric)
         low, high = _metric(metric) or (None, None)
         span = None if low is None or high is None else (low - high, high - low)
         measures = {
             "prevalence": (
-                resample.share(int(whole["dips"].sum()), len(whole)),
+                resample.mean(whole["dips"].astype(float), whole[CLUSTER], (0.0, 1.0)),
                 null.expected_share,
                 null.p_share,
                 null.p_share_less,
             ),
             "magnitude": (
-                resample.mean(whole["magnitude"], whole[CLUSTER] if len(whole) else None, span),
+                resample.mean(whole["magnitude"], whole[CLUSTER], span),
                 0.0,
                 null.p_magnitude,
                 null.p_magnitude_less,
@@ -131,7 +147,8 @@ def dip_summary(rows: pd.DataFrame, by: Sequence[str] = ("model",), metric: str 
                 | {"high": estimate.high, "n": estimate.n, "n_unscored": len(table) - len(whole)}
                 | {"null": expected, "p_more": more, "p_less": fewer, "method": estimate.method}
             )
-    return pd.DataFrame(out)
+    columns = ["metric", "measure", "estimate", "low", "high", "n", "n_unscored", "null", "p_more", "p_less", "method"]
+    return pd.DataFrame(out, columns=[*by, *columns])
 
 
 def null_table(rows: pd.DataFrame, metric: str = "cc") -> pd.DataFrame:
@@ -143,10 +160,11 @@ def null_table(rows: pd.DataFrame, metric: str = "cc") -> pd.DataFrame:
 
     out = []
     for model, cell in rows.groupby("model", sort=True):
-        curves = _curves(cell, metric)
-        seen = sum(dip_stats.dip(curve).dips for curve in curves)
-        for number, chance in enumerate(dip_stats.exact_null(curves).shares if curves else []):
-            out.append({"model": model, "dips": number, "chance": chance, "observed": number == seen, "n": len(curves)})
+        table = dips(cell, metric)
+        found = table["dips"].dropna()
+        for number, chance in enumerate(_null(cell, metric).shares):
+            seen = bool(number == found.sum())
+            out.append({"model": model, "dips": number, "chance": chance, "observed": seen, "n": len(found)})
     return pd.DataFrame(out, columns=["model", "dips", "chance", "observed", "n"])
 
 
@@ -178,8 +196,9 @@ def card(rows: pd.DataFrame) -> pd.DataFrame:
         "dip magnitude (0-1)", summary[summary["measure"] == "magnitude"], "", 0.381, f"{paper}; its own means give .15"
     )
     at_middle = rows[rows["c"] == middle]
-    add(f"compliance at c = {middle:g} (0-1)", summarise(at_middle, ["model"]), "", means.get(middle), paper)
-    add("replies with exactly the limit", summarise(rows, ["model"], "exact"), "share")
+    known = means.get(middle)
+    add(f"compliance at c = {middle:g} (0-1)", summarise(at_middle, ["model"]), "", known, paper if known else "")
+    add("replies that keep the limit", summarise(rows, ["model"], "exact"), "share")
     add("words written", summarise(rows, ["model"], "words"), "words")
     add("key points covered", summarise(rows, ["model"], "coverage"), "share")
     return pd.DataFrame(lines)
@@ -217,9 +236,9 @@ def examples(rows: pd.DataFrame, replies: pd.DataFrame) -> pd.DataFrame:
 
     texts = replies.set_index(KEYS)["text"]
     out = []
-    for (model, c), cell in rows[rows["unscored"] == ""].groupby(["model", "c"], sort=True):
-        ranked = cell.sort_values(["cc", "words", "concept"], ascending=[False, True, True])
+    for (model, c), cell in _scored(rows).groupby(["model", "c"], sort=True):
+        ranked = cell.assign(off=cell["deviation"].abs()).sort_values(["off", "concept"])
         for which, row in (("nearest", ranked.iloc[0]), ("farthest", ranked.iloc[-1])):
-            out.append({"model": model, "c": c, "which": which} | row[["concept", "words", "cc", "coverage"]].to_dict())
-            out[-1]["text"] = texts.loc[tuple(row[KEYS])]
+            shown = row[["concept", "words", "cc", "coverage"]].to_dict() | {"text": texts.loc[tuple(row[KEYS])]}
+            out.append({"model": model, "c": c, "which": which} | shown)
     return pd.DataFrame(out).round(2)

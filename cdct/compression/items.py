@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cdct.core import Item, resolve, unknown
-from cdct.text import words
+from cdct.text import word_form, words
 
 CONCEPT_FOLDER = "data/concepts"
 DOMAINS = ("formal", "natural", "applied")
@@ -29,7 +29,7 @@ _TERM = re.compile(r"[^\s*]+\*?")
 
 @dataclass(frozen=True)
 class KeyPoint:
-    """A fact that a good explanation states. It is covered when all terms of any alternative occur (see `coverage`)."""
+    """A fact that a good explanation states, covered when all terms of any alternative occur (see `coverage`)."""
 
     id: str
     text: str
@@ -38,7 +38,7 @@ class KeyPoint:
 
 @dataclass(frozen=True)
 class Concept:
-    """A concept with its reference definition, its key points, and its text at each level: c -> (target words, text)."""
+    """A concept: its reference definition, its key points, and its text at each level: c -> (target words, text)."""
 
     slug: str
     name: str
@@ -54,41 +54,54 @@ def within_tolerance(n_words: int, target: int) -> bool:
     return n_words == target if target <= 2 else abs(n_words - target) <= TOLERANCE * target
 
 
+def _table(where: str, data: Any, fields: Mapping[str, type | tuple[type, ...]]) -> None:
+    """Raise ValueError unless `data` is a table with exactly these fields, each of its type and none empty."""
+    if not isinstance(data, dict):
+        raise ValueError(f"{where}: must be a table with the fields {', '.join(fields)}, got {data!r}")
+    for key in data:
+        if key not in fields:
+            raise ValueError(f"{where}: {unknown('field', key, fields)}")
+    for key, kind in fields.items():
+        if key not in data or data[key] in ("", []):
+            raise ValueError(f"{where}: {key} is missing or empty")
+        if not isinstance(data[key], kind) or isinstance(data[key], bool):
+            raise ValueError(f"{where}: {key} has a value of the wrong type: {data[key]!r}")
+
+
 def read_concept(path: Path) -> Concept:
-    """The concept in a TOML file. Raises ValueError that names file, field and value when anything is not as it must be."""
+    """The concept in a TOML file. Raises ValueError that names file, field and value when anything is wrong."""
     where = f"{path.parent.name}/{path.name}"
     try:
         data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{where}: not valid TOML: {error}") from None
-    wanted = ("name", "domain", "field", "definition", "key_points", "levels")
-    for key in data:
-        if key not in wanted:
-            raise ValueError(f"{where}: {unknown('field', key, wanted)}")
-    for key in wanted:
-        if not data.get(key):
-            raise ValueError(f"{where}: {key} is missing or empty")
+    texts: dict[str, type | tuple[type, ...]] = dict.fromkeys(("name", "domain", "field", "definition"), str)
+    _table(where, data, texts | {"key_points": list, "levels": list})
     if data["domain"] not in DOMAINS:
         raise ValueError(f"{where}: domain must be one of {', '.join(DOMAINS)}, got {data['domain']!r}")
-    points = []
-    for point in data["key_points"]:
-        alternatives = tuple(tuple(alternative) for alternative in point.get("any", ()))
-        for term in (term for alternative in alternatives for term in alternative):
-            if not isinstance(term, str) or not _TERM.fullmatch(term) or term != term.casefold():
-                raise ValueError(
-                    f"{where}: key point {point.get('id')!r}: a term is one lower-case word, with * at its end for a "
-                    f"prefix, got {term!r}"
-                )
-        if not alternatives or not all(alternatives):
-            raise ValueError(f"{where}: key point {point.get('id')!r} needs `any`: lists of terms, none empty")
-        points.append(KeyPoint(point["id"], point["text"], alternatives))
+    points: dict[str, KeyPoint] = {}
+    for number, point in enumerate(data["key_points"], start=1):
+        _table(f"{where}: key point {number}", point, {"id": str, "text": str, "any": list})
+        here = f"{where}: key point {point['id']!r}"
+        if point["id"] in points:
+            raise ValueError(f"{here} stands twice")
+        for alternative in point["any"]:
+            if not isinstance(alternative, list) or not alternative:
+                raise ValueError(f"{here}: `any` must hold lists of terms, none empty, got {alternative!r}")
+            for term in alternative:
+                if not isinstance(term, str) or not _TERM.fullmatch(term) or word_form(term) != term.removesuffix("*"):
+                    raise ValueError(
+                        f"{here}: a term is one lower-case word, with * at its end for a prefix, got {term!r}"
+                    )
+        points[point["id"]] = KeyPoint(point["id"], point["text"], tuple(map(tuple, point["any"])))
     levels: dict[float, tuple[int, str]] = {}
-    for level in data["levels"]:
-        c, target, text = float(level["c"]), int(level["words"]), level["text"].strip()
-        if not 0 <= c <= 1 or c in levels:
-            raise ValueError(f"{where}: level c must lie in 0..1 and stand once, got {c}")
+    for number, level in enumerate(data["levels"], start=1):
+        _table(f"{where}: level {number}", level, {"c": (int, float), "words": int, "text": str})
+        c, target, text = float(level["c"]), level["words"], level["text"].strip()
+        if not 0 <= c <= 1 or round(100 * c) in {round(100 * other) for other in levels}:
+            raise ValueError(f"{where}: level c must lie in 0..1 and differ from others by 0.01 or more, got {c:g}")
         if not within_tolerance(len(words(text)), target):
-            raise ValueError(f"{where}: the text at c = {c} has {len(words(text))} words, target {target}")
+            raise ValueError(f"{where}: the text at c = {c:g} has {len(words(text))} words, target {target}")
         levels[c] = (target, text)
     return Concept(
         path.stem,
@@ -96,14 +109,14 @@ def read_concept(path: Path) -> Concept:
         data["domain"],
         data["field"],
         data["definition"],
-        tuple(points),
+        tuple(points.values()),
         dict(sorted(levels.items())),
     )
 
 
 @cache
-def _read_all(folder: Path, state: tuple[tuple[str, int], ...]) -> dict[str, Concept]:
-    return {concept.slug: concept for concept in (read_concept(folder / name) for name, _ in state)}
+def _read_all(folder: Path, state: tuple[tuple[str, int, int], ...]) -> dict[str, Concept]:
+    return {concept.slug: concept for concept in (read_concept(folder / name) for name, _, _ in state)}
 
 
 def concepts(folder: str | Path = CONCEPT_FOLDER) -> Mapping[str, Concept]:
@@ -112,7 +125,11 @@ def concepts(folder: str | Path = CONCEPT_FOLDER) -> Mapping[str, Concept]:
     files = sorted(path.glob("*.toml"))
     if not files:
         raise FileNotFoundError(f"no concepts (*.toml) in {folder}")
-    return dict(_read_all(path, tuple((file.name, file.stat().st_mtime_ns) for file in files)))
+    state = tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+    return dict(_read_all(path, state))  # a copy: what a caller does to it is not remembered
+
+
+_concepts = concepts  # `generate` has a parameter of the same name
 
 
 def generate(
@@ -122,7 +139,7 @@ def generate(
     limit: int = LIMIT,
     mode: str = "exactly",
 ) -> list[Item]:
-    """One item per concept and level, in that order.
+    """One item per concept and level, concepts in the order given and levels rising; what is named twice comes once.
 
     Args:
         seed: not used, since nothing is drawn; all benchmarks take it.
@@ -131,20 +148,22 @@ def generate(
         limit: the number of words to be kept.
         mode: "exactly" or "at most" that many.
     """
-    known = globals()["concepts"]()
-    if limit < 1:
-        raise ValueError(f"limit must be at least 1 word, got {limit}")
+    known = _concepts()
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise ValueError(f"limit must be a whole number of at least 1 word, got {limit!r}")
     if mode not in MODES:
         raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}, got {mode!r}")
     variant = "" if (limit, mode) == (LIMIT, "exactly") else f"-{'max' if mode == 'at most' else ''}{limit}"
     items = []
-    for slug in known if concepts is None else concepts:
+    for slug in known if concepts is None else dict.fromkeys(concepts):
         if slug not in known:
             raise ValueError(unknown("concept", slug, known))
         concept: Concept = known[slug]
-        for c in concept.levels if levels is None else levels:
+        for c in concept.levels if levels is None else sorted(set(levels)):
             if c not in concept.levels:
-                raise ValueError(f"concept {slug}: {unknown('level', c, map(str, concept.levels))}")
+                named = ", ".join(map(str, concept.levels))
+                raise ValueError(f"concept {slug}: level {c!r} is not known; known: {named}")
+            c = float(c)
             target, context = concept.levels[c]
             items.append(
                 Item(

@@ -9,10 +9,11 @@ from cdct.text import WORD_RULE
 
 BASELINE = "fixed"
 SAMPLING = {"temperature": 0, "max_tokens": 300}
-"""Request defaults. 300 tokens are some 200 words: far past the point where compliance is 0, so a cut changes no score."""
+"""Request defaults. 300 tokens are some 200 words, where a limit of 35 gives no compliance from 70 on: a cut of visible
+text changes no score. A limit above 150 words or a model that thinks before it answers needs more tokens."""
 
 HELPFUL = "You are a helpful assistant. Your explanations are comprehensive and detailed."
-"""The system prompt of the baseline: the paper's baseline has such wording, and its ablation takes it out (section 4.6)."""
+"""The baseline's system prompt: the paper's baseline has such wording, and its ablation takes it out (section 4.6)."""
 
 
 def limit_sentence(item: Item) -> str:

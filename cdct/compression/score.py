@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 VERSION = "1"
 UNSCORED = ("failed", "skipped", "filtered")
 """Statuses of a call that leave nothing to score. A refusal in words and an empty reply are replies, and fail."""
+NO_TEXT = ("empty", "truncated", "refused")
+"""Statuses of replies that may come without a text: they are scored as empty."""
+
+_JOINTS = re.compile("[-\u2010-\u2015/]")
+"""Hyphens, dashes and slashes, with no space beside them part of one word."""
 
 # deviation in words -> score at both ends of the paper's bands; linear within a band and past the last one down to 0
 _BANDS = ((1, 3, 9.0, 8.0), (4, 7, 7.0, 6.0), (8, 15, 5.0, 4.0), (16, 35, 3.0, 0.0))
@@ -28,9 +34,10 @@ _BANDS = ((1, 3, 9.0, 8.0), (4, 7, 7.0, 6.0), (8, 15, 5.0, 4.0), (16, 35, 3.0, 0
 def compliance_score(n_words: int, target: int = LIMIT, mode: str = "exactly") -> float:
     """How well a reply of `n_words` words keeps the limit, from 0 to 10.
 
-    Bands of the paper's rubric on the deviation d = |n_words - target|: 0 -> 10; 1-3 -> 9..8; 4-7 -> 7..6; 8-15 -> 5..4;
-    from 16 on 3, falling to 0 at d = 35. The paper gives whole bands; inside one the score is linear in d. Mode "at most"
-    counts only the words above the target. The bands are in words whatever the target; a reply without a word scores 0.
+    Bands of the paper's rubric on the deviation d = |n_words - target|: 0 -> 10; 1-3 -> 9..8; 4-7 -> 7..6; 8-15 ->
+    5..4; from 16 on 3, falling to 0 at d = 35. The paper gives whole bands; inside one the score is linear in d. Mode
+    "at most" counts only the words above the target, so one word keeps any limit. The bands are in words whatever the
+    target; a reply without a word scores 0.
     """
     n_words, target = _whole("n_words", n_words, 0), _whole("target", target, 1)
     if mode not in MODES:
@@ -64,8 +71,8 @@ def coverage(text: str, key_points: Sequence[Mapping[str, Any]]) -> float:
     its end, begins one. Which words occur counts, not what is said with them: a reply that denies a point covers it.
     """
     forms = set(word_forms(text))
-    # parts of hyphenated words count as words too, so that "light-energy" holds "light"
-    forms |= {part for form in forms for part in form.split("-")}
+    # parts of joined words count as words too, so that "light-energy" and "sugar/starch" hold "light" and "starch"
+    forms |= {part for form in forms for part in word_forms(_JOINTS.sub(" ", form))}
 
     def occurs(term: str) -> bool:
         return any(form.startswith(term[:-1]) for form in forms) if term.endswith("*") else term in forms
@@ -78,9 +85,9 @@ def coverage(text: str, key_points: Sequence[Mapping[str, Any]]) -> float:
 def score(items: Sequence[Item], replies: pd.DataFrame) -> pd.DataFrame:
     """One row per reply: KEYS, the item's parameters, and what was counted.
 
-    Columns: status (of the call), flags (what was odd, joined by spaces), unscored ("" or the reason why the numbers are
-    missing), words, deviation (words minus limit; with mode "at most" the words above it), compliance (0-10), cc (the
-    same on 0-1), exact (limit kept to the word), near (within 3 words), coverage (0-1).
+    Columns: status (of the call), flags (what was odd, joined by spaces), unscored ("" or the reason why the numbers
+    are missing), words, deviation (words minus limit; with mode "at most" the words above it), compliance (0-10), cc
+    (the same on 0-1), exact (limit kept to the word), near (within 3 words), coverage (0-1).
     """
     import pandas as pd
 
@@ -93,10 +100,13 @@ def score(items: Sequence[Item], replies: pd.DataFrame) -> pd.DataFrame:
         row = {key: reply[key] for key in KEYS}
         row |= {name: item.params[name] for name in ("concept", "c", "level_words", "limit", "mode")}
         row |= {"domain": item.meta["domain"], "status": reply["status"], "flags": "", "unscored": ""}
-        if reply["status"] in UNSCORED or not isinstance(reply["text"], str):
+        text = reply["text"] if isinstance(reply["text"], str) else None  # a table holds NaN where there is none
+        if reply["status"] in UNSCORED:
             row["unscored"] = reply["status"]
+        elif text is None and reply["status"] not in NO_TEXT:
+            row["unscored"] = f"{reply['status']}, but without a text"
         else:
-            found = extract_text(reply["text"], reply["finish_reason"])
+            found = extract_text(text, reply["finish_reason"])
             count, limit, mode = len(words(found.answer)), item.params["limit"], item.params["mode"]
             points = compliance_score(count, limit, mode)
             flags = [*found.flags, *([found.status] if found.status != "ok" else [])]

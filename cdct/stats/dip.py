@@ -7,27 +7,29 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 
 class Dip(NamedTuple):
-    """One curve's dip. `trough` is the index of its lowest level (the first of equals)."""
+    """One curve's dip. `trough` is the index of its lowest level, None where several levels are equally low."""
 
     dips: bool
     magnitude: float
-    trough: int
+    trough: int | None
 
 
 class Null(NamedTuple):
     """How often, and how deep, curves dip when the levels are exchangeable within each curve.
 
-    `expected_share` is the mean of the null; the mean magnitude of the null is 0, since every value is as likely an end as
-    a middle. `p_share` and `p_magnitude` are the exact one-sided chances of at least as many dips, and of at least as large
-    a mean magnitude, as observed; `p_share_less` and `p_magnitude_less` those of at most as many and as large (a small one
-    says that the curves arch instead). `shares` holds the chance of 0, 1, ..., n dips.
+    `expected_share` is the mean of the null; the mean magnitude of the null is 0, since every value is as likely an
+    end as a middle. `p_share` and `p_magnitude` are the exact one-sided chances of at least as many dips, and of at
+    least as large a mean magnitude, as observed; `p_share_less` and `p_magnitude_less` those of at most as many and as
+    large. A small `p_magnitude_less` says that the curves arch. A small `p_share_less` does not: curves that rise or
+    fall all the way don't dip either. Nor does a small `p_magnitude` say by itself that they dip: a curve that is flat
+    and rises at one end has a positive magnitude. `shares` holds the chance of 0, 1, ..., n dips.
     """
 
     expected_share: float
@@ -45,47 +47,55 @@ def dip(values: Sequence[float]) -> Dip:
     if any(math.isnan(value) for value in values):
         raise ValueError("dip: a level is missing; a curve with a hole has no dip")
     start, middle, end = values[0], values[len(values) // 2], values[-1]
-    return Dip(min(start, end) > middle, (start + end) / 2 - middle, int(np.argmin(values)))
+    lowest = np.flatnonzero(np.asarray(values) == min(values))
+    trough = int(lowest[0]) if len(lowest) == 1 else None
+    return Dip(bool(min(start, end) > middle), (start + end) / 2 - middle, trough)
 
 
-def exact_null(curves: Sequence[Sequence[float]], step: float = 1e-4) -> Null:
+def exact_null(curves: Sequence[Sequence[float]], blocks: Sequence[Hashable] | None = None, step: float = 1e-4) -> Null:
     """The permutation null of a set of curves, by enumeration and convolution, without simulation.
 
-    Within each curve every order of its values is equally likely, so the three levels that matter are an ordered triple of
-    distinct ones. The number of dips is a sum of independent yes-or-no's; the sum of magnitudes is convolved on a grid of
-    `step` (values are rounded to it, so the p of the magnitude counts everything within a grid step as tied).
+    Within each curve every order of its values is equally likely, so the three levels that matter are an ordered
+    triple of distinct ones. Curves of one block (several models on the same texts) are not independent: they are put
+    into the same order together, and must have equally many levels; without `blocks` each curve stands alone. The
+    number of dips and the sum of magnitudes are sums of independent parts, one per block, hence convolutions. For that
+    a magnitude is rounded to a grid of `step` times the widest range of a curve: the p is that of the rounded sum.
     """
     if not curves:
         return Null(*[math.nan] * 5, np.array([]))
     observed = [dip(curve) for curve in curves]
-    shares = np.array([1.0])
-    total, offset = np.array([1.0]), 0
-    mean_share = 0.0
-    for curve in curves:
-        triples = np.array(list(itertools.permutations(curve, 3)), dtype=float)
-        start, middle, end = triples.T
-        chance = float(np.mean(np.minimum(start, end) > middle))
-        shares = np.convolve(shares, [1 - chance, chance])
-        magnitudes = (start + end) / 2 - middle
-        mean_share += chance / len(curves)
-        ticks = np.rint(magnitudes / step).astype(int)
-        pmf = np.bincount(ticks - ticks.min()) / len(ticks)
-        total, offset = _convolve(total, pmf), offset + int(ticks.min())
-    count = sum(d.dips for d in observed)
-    # each curve is rounded by at most half a step, and so is the sum per curve: what lies within that is a tie
-    seen = sum(int(np.rint(d.magnitude / step)) for d in observed) - offset
+    names = range(len(curves)) if blocks is None else blocks
+    together: dict[Hashable, list[Sequence[float]]] = {}
+    for name, curve in zip(names, curves, strict=True):
+        together.setdefault(name, []).append(curve)
+    grid = step * (max(max(curve) - min(curve) for curve in curves) or 1.0)
+    shares, total, offset = np.array([1.0]), np.array([1.0]), 0
+    for name, block in together.items():
+        if len({len(curve) for curve in block}) > 1:
+            raise ValueError(f"exact_null: the curves of block {name!r} have different numbers of levels")
+        values = np.array(block, dtype=float)
+        start, middle, end = np.moveaxis(values[:, list(itertools.permutations(range(values.shape[1]), 3))], 2, 0)
+        ticks = np.rint(((start + end) / 2 - middle) / grid).astype(int).sum(axis=0)
+        shares = np.convolve(shares, _chances((np.minimum(start, end) > middle).sum(axis=0), len(block) + 1))
+        total, offset = _convolve(total, _chances(ticks - ticks.min())), offset + int(ticks.min())
+    count = sum(one.dips for one in observed)
+    seen = sum(int(np.rint(one.magnitude / grid)) for one in observed) - offset
     return Null(
-        mean_share,
-        _tail(shares, count, None),
-        _tail(shares, None, count + 1),
-        _tail(total, max(0, seen), None),
-        _tail(total, None, seen + 1),
+        float(shares @ np.arange(len(shares))) / len(curves),
+        _sum(shares[count:]),
+        _sum(shares[: count + 1]),
+        _sum(total[seen:]),
+        _sum(total[: seen + 1]),
         shares,
     )
 
 
-def _tail(chances: np.ndarray, start: int | None, stop: int | None) -> float:
-    return float(np.clip(chances[start:stop].sum(), 0.0, 1.0))
+def _chances(values: np.ndarray, least: int = 0) -> np.ndarray:
+    return np.bincount(values, minlength=least) / len(values)
+
+
+def _sum(chances: np.ndarray) -> float:
+    return float(np.clip(chances.sum(), 0.0, 1.0))
 
 
 def _convolve(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -1,0 +1,374 @@
+"""What CDCT rows say: against plain pandas and statsmodels, on planted curves, and against the paper's own numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy import stats
+
+from cdct.compression import (
+    PUBLISHED_DIPS,
+    card,
+    compliance_score,
+    concepts,
+    context_words,
+    dip_summary,
+    dips,
+    examples,
+    generate,
+    null_table,
+    published_means,
+    score,
+    summarise,
+)
+from cdct.core import read_table, save_tables, stream
+from cdct.stats.resample import share
+
+ITEMS = generate()
+Length = Callable[[str, str, float], int]
+SHAPES: dict[str, list[int]] = {
+    "dip": [35, 38, 60, 38, 36],
+    "arch": [70, 50, 35, 50, 70],
+    "rise": [60, 55, 50, 45, 40],
+    "keep": [35, 35, 35, 35, 35],
+}
+
+
+def planted(shapes: dict[str, str], noise: int = 0, samples: int = 1, arm: str = "baseline") -> pd.DataFrame:
+    """Replies of models whose word counts follow a shape over the levels, and a few words more or fewer."""
+    rows = []
+    for model, shape in shapes.items():
+        for item in ITEMS:
+            for sample in range(samples):
+                rng = stream("test", model, item.id, sample, noise)
+                n = SHAPES[shape][round(4 * item.params["c"])] + int(rng.integers(-noise, noise + 1))
+                keys = {"benchmark": "cdct", "arm": arm, "item": item.id, "model": model, "sample": sample, "turn": 0}
+                rows.append(keys | {"text": "word " * n, "status": "ok", "finish_reason": "stop"})
+    return pd.DataFrame(rows)
+
+
+def rows_of(
+    shapes: dict[str, str], noise: int = 0, samples: int = 1, lost: str = "", arm: str = "baseline"
+) -> pd.DataFrame:
+    """Scored rows; the replies whose `model item` matches the pattern `lost` failed."""
+    replies = planted(shapes, noise, samples, arm)
+    if lost:
+        gone = (replies["model"] + " " + replies["item"]).str.contains(lost)
+        replies.loc[gone, ["status", "text"]] = ["failed", None]
+    return score(ITEMS, replies)
+
+
+# ----------------------------------------------------------------------------------------------------------- summarise
+
+
+@pytest.mark.parametrize("by", [("model", "c"), ("model",), ("domain",)])
+@pytest.mark.parametrize("metric", ["cc", "words"])
+def test_a_summary_is_that_of_pandas_and_statsmodels(by: tuple[str, ...], metric: str) -> None:
+    rows = rows_of({"a": "dip", "b": "arch"}, noise=6, samples=2, lost="a .*recursion/c025|b .*theory.*/c100")
+    found = summarise(rows, by, metric).set_index(list(by))
+    scored = rows[rows["unscored"] == ""]
+    assert found["estimate"].to_dict() == pytest.approx(scored.groupby(list(by))[metric].mean().to_dict())
+    assert found["n"].to_dict() == scored.groupby(list(by)).size().to_dict()
+    assert (found["n"] + found["n_unscored"]).to_dict() == rows.groupby(list(by)).size().to_dict()
+    assert found["n_unscored"].sum() == 4
+    for names, cell in scored.groupby(list(by)):
+        codes = pd.factorize(cell["concept"])[0]
+        fit = sm.OLS(cell[metric].to_numpy(float), np.ones(len(cell))).fit(
+            cov_type="cluster", cov_kwds={"groups": codes}, use_t=True
+        )
+        row = found.loc[names if len(by) > 1 else names[0]]
+        low, high = fit.conf_int()[0]
+        bound = (0.0, 1.0) if metric == "cc" else (-math.inf, math.inf)
+        assert row["method"] == f"t, {cell['concept'].nunique()} clusters"
+        assert (row["low"], row["high"]) == pytest.approx((max(low, bound[0]), min(high, bound[1])))
+
+
+def test_a_summary_has_both_denominators() -> None:
+    rows = rows_of({"a": "keep"}, lost="/c050")
+    whole = summarise(rows, ["model"]).iloc[0]
+    assert (whole["n"], whole["n_unscored"], whole["estimate"], whole["estimate_all"]) == (32, 8, 1.0, 0.8)
+    at = summarise(rows).set_index("c")
+    assert (at.loc[0.5, "n"], at.loc[0.5, "n_unscored"], at.loc[0.5, "estimate_all"]) == (0, 8, 0)
+    assert math.isnan(at.loc[0.5, "estimate"])
+    assert at.loc[0.5, "method"] == "no data"
+    assert math.isnan(summarise(rows, ["model"], "words").iloc[0]["estimate_all"])
+
+
+def test_a_share_of_replies_is_exact_where_concepts_stand_alone() -> None:
+    rows = rows_of({"a": "keep"}, noise=1)
+    cell = summarise(rows, metric="exact").iloc[0]
+    kept = int(rows[rows["c"] == 0]["exact"].sum())
+    assert (cell["estimate"], cell["low"], cell["high"]) == pytest.approx(share(kept, 8)[:3])
+    assert cell["method"] == "exact binomial"
+    assert summarise(rows, ["model"], "exact").iloc[0]["method"].startswith("binomial, ")
+
+
+def test_cut_replies_are_counted() -> None:
+    replies = planted({"a": "keep"})
+    replies.loc[:2, "finish_reason"] = "length"
+    rows = score(ITEMS, replies)
+    assert summarise(rows, ["model"])["n_truncated"].tolist() == [3]
+
+
+@pytest.mark.parametrize("function", [summarise, dips, dip_summary])
+def test_an_unknown_metric_is_told(function: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match=r"^metric 'wrds' is not known; did you mean 'words'\?$"):
+        function(rows_of({"a": "keep"}), metric="wrds")
+
+
+def test_no_rows_give_empty_tables_with_their_columns() -> None:
+    rows = rows_of({"a": "keep"}).iloc[:0]
+    assert list(summarise(rows).columns[:4]) == ["model", "c", "metric", "estimate"]
+    assert list(dip_summary(rows).columns[:4]) == ["model", "metric", "measure", "estimate"]
+    assert list(dips(rows).columns[:3]) == ["model", "arm", "concept"]
+    assert list(null_table(rows).columns) == ["model", "dips", "chance", "observed", "n"]
+    assert [len(table) for table in (summarise(rows), dip_summary(rows), dips(rows), null_table(rows))] == [0] * 4
+
+
+@pytest.mark.parametrize("lost", ["", "recursion/c025", "."])
+def test_rows_read_from_their_table_say_the_same(tmp_path: Path, lost: str) -> None:
+    rows = rows_of({"a": "dip", "b": "arch"}, noise=4, lost=lost)
+    save_tables(tmp_path, rows=rows)
+    back = read_table(tmp_path / "rows.csv")
+    for function in (summarise, dip_summary, null_table):
+        pd.testing.assert_frame_equal(function(back), function(rows), check_dtype=False)
+
+
+# ----------------------------------------------------------------------------------------------------------------- dips
+
+
+def test_planted_curves_are_seen_for_what_they_are() -> None:
+    table = dips(rows_of({"d": "dip", "a": "arch", "r": "rise", "k": "keep"}))
+    assert len(table) == 32
+    assert table.groupby("model")["dips"].sum().to_dict() == {"d": 8, "a": 0, "r": 0, "k": 0}
+    depth = {}
+    for shape in ("dip", "arch", "rise", "keep"):
+        cc = [compliance_score(n) / 10 for n in SHAPES[shape]]
+        depth[shape[0]] = (cc[0] + cc[4]) / 2 - cc[2]
+    assert table.groupby("model")["magnitude"].mean().to_dict() == pytest.approx(depth)
+    by_model = table.set_index("model")
+    assert by_model.loc["d", "trough"].unique().tolist() == [0.5]
+    assert by_model.loc["r", "trough"].unique().tolist() == [0.0]
+    assert by_model.loc["k", "trough"].isna().all()  # flat: no level is the lowest
+    assert by_model.loc["a", "trough"].isna().all()  # both ends equally low
+    assert (table["levels"] == 5).all()
+    assert (table["n"] == 5).all()
+    assert table["domain"].tolist()[:2] == ["formal", "applied"]
+
+
+def test_a_curve_with_a_hole_has_no_dip_and_says_where() -> None:
+    table = dips(rows_of({"d": "dip"}, lost=r"recursion/c(000|025)|derivative/c050")).set_index("concept")
+    assert table.loc["recursion", "dips"] is None
+    assert table.loc["recursion", "unscored"] == "no scored reply at c = 0, 0.25"
+    assert table.loc["derivative", "unscored"] == "no scored reply at c = 0.5"
+    assert math.isnan(table.loc["recursion", "magnitude"])
+    assert (table.loc["recursion", "n"], table.loc["recursion", "n_unscored"]) == (3, 2)
+    assert table.loc["photosynthesis", "dips"]
+    assert table.loc["photosynthesis", "unscored"] == ""
+
+
+@pytest.mark.parametrize(
+    ("levels", "unscored"),
+    [
+        ([0.0, 0.5, 1.0], ""),
+        ([0.0, 1.0], "2 levels: a dip needs an odd number, three or more"),
+        ([0.5], "1 levels: a dip needs an odd number, three or more"),
+        ([0.0, 0.25, 0.75, 1.0], "4 levels: a dip needs an odd number, three or more"),
+    ],
+)
+def test_a_dip_needs_a_middle(levels: list[float], unscored: str) -> None:
+    rows = rows_of({"d": "dip"})
+    table = dips(rows[rows["c"].isin(levels)])
+    assert table["unscored"].unique().tolist() == [unscored]
+    assert table["dips"].tolist() == [True if not unscored else None] * 8
+    summary = dip_summary(rows[rows["c"].isin(levels)]).set_index("measure")
+    assert summary.loc["prevalence", "n"] == (0 if unscored else 8)
+    assert summary.loc["prevalence", "n_unscored"] == (8 if unscored else 0)
+
+
+def test_samples_are_averaged_before_a_curve_is_judged() -> None:
+    rows = rows_of({"d": "dip"}, noise=5, samples=3)
+    curve = rows[rows["concept"] == "recursion"].groupby("c")["cc"].mean()
+    row = dips(rows).set_index("concept").loc["recursion"]
+    assert row["magnitude"] == pytest.approx((curve[0.0] + curve[1.0]) / 2 - curve[0.5])
+    assert row["n"] == 15
+
+
+def test_equal_samples_in_another_order_are_no_dip() -> None:
+    """0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ in the last bit: a strict order must not rest on that."""
+    rows = rows_of({"k": "keep"}, samples=3)
+    rows["cc"] = 0.0
+    for c, values in ((0.0, [0.1, 0.2, 0.3]), (0.5, [0.3, 0.1, 0.2]), (1.0, [0.1, 0.2, 0.3])):
+        for sample, value in enumerate(values):
+            rows.loc[(rows["c"] == c) & (rows["sample"] == sample), "cc"] = value
+    table = dips(rows)
+    assert not table["dips"].any()
+    assert (table["magnitude"] == 0).all()
+
+
+def test_a_summary_of_dips_on_planted_curves() -> None:
+    summary = dip_summary(rows_of({"d": "dip", "a": "arch", "k": "keep"})).set_index(["model", "measure"])
+    all_dip, arch, keep = (summary.loc[(model, "prevalence")] for model in "dak")
+    assert (all_dip["estimate"], all_dip["n"], all_dip["n_unscored"]) == (1.0, 8, 0)
+    exact = stats.binomtest(8, 8).proportion_ci(method="exact")
+    assert (all_dip["low"], all_dip["high"]) == pytest.approx((exact.low, exact.high))
+    assert all_dip["method"] == "exact binomial"
+    # 35, 38, 60, 38, 36 words: 10, 8, 2.1, 8, 9 points. Of the 60 ordered triples of levels the middle one is strictly
+    # the lowest in 12 with 60 words there, 4 with a 38 (10 and 9 at the ends; the other 38 ties), 0 with the rest
+    assert all_dip["null"] == pytest.approx(16 / 60)
+    assert all_dip["p_more"] == pytest.approx((16 / 60) ** 8)
+    assert all_dip["p_less"] == pytest.approx(1)
+    assert (arch["estimate"], arch["p_more"]) == (0.0, pytest.approx(1))
+    assert (keep["estimate"], keep["null"], keep["p_more"], keep["p_less"]) == (0.0, 0.0, 1.0, 1.0)
+    depth = summary.loc[("a", "magnitude")]
+    assert depth["null"] == 0
+    assert depth["p_less"] < 0.001 < depth["p_more"]
+    assert depth["low"] < depth["estimate"] == pytest.approx(-1) < depth["high"]
+    assert depth["method"] == "exact binomial"  # all at the bound -1
+
+
+def test_a_steady_rise_is_told_from_an_arch() -> None:
+    """Neither dips, and only the arch has a small p_less of the magnitude."""
+    summary = dip_summary(rows_of({"r": "rise", "a": "arch"}, noise=1)).set_index(["model", "measure"])
+    assert summary.loc[("r", "prevalence"), "p_less"] < 0.05
+    assert summary.loc[("a", "magnitude"), "p_less"] < 0.001
+    assert summary.loc[("r", "magnitude"), "p_less"] > 0.05
+
+
+def test_holes_are_counted_and_left_out_of_estimate_and_null() -> None:
+    rows = rows_of({"d": "dip"}, lost="recursion/c025")
+    prevalence = dip_summary(rows).set_index("measure").loc["prevalence"]
+    assert (prevalence["n"], prevalence["n_unscored"], prevalence["estimate"]) == (7, 1, 1)
+    assert prevalence["p_more"] == pytest.approx((16 / 60) ** 7)
+    null = null_table(rows)
+    assert null["n"].tolist() == [7] * 8
+    assert null["observed"].tolist() == [False] * 7 + [True]
+    nothing = dip_summary(rows_of({"d": "dip"}, lost="/c050")).set_index("measure").loc["magnitude"]
+    assert (nothing["n"], nothing["n_unscored"], nothing["method"]) == (0, 8, "no data")
+    assert all(math.isnan(nothing[name]) for name in ("estimate", "low", "high", "p_more"))
+    assert len(null_table(rows_of({"d": "dip"}, lost="/c050"))) == 0
+
+
+def test_a_level_less_in_one_concept_leaves_its_curve_in_estimate_and_null() -> None:
+    rows = rows_of({"d": "dip"})
+    rows = rows[~((rows["concept"] == "recursion") & rows["c"].isin([0.25, 0.75]))]
+    prevalence = dip_summary(rows).set_index("measure").loc["prevalence"]
+    assert (prevalence["n"], prevalence["n_unscored"]) == (8, 0)
+    assert prevalence["p_more"] == pytest.approx((16 / 60) ** 7 / 3)
+    assert null_table(rows)["n"].unique().tolist() == [8]
+
+
+def test_models_on_the_same_texts_are_no_independent_evidence() -> None:
+    rows = rows_of({f"m{number}": "dip" for number in range(9)})
+    pooled = dip_summary(rows, ["arm"]).set_index("measure")
+    alone = dip_summary(rows[rows["model"] == "m0"]).set_index("measure")
+    assert (pooled.loc["prevalence", "n"], alone.loc["prevalence", "n"]) == (72, 8)
+    for measure in ("prevalence", "magnitude"):
+        assert pooled.loc[measure, "p_more"] == pytest.approx(alone.loc[measure, "p_more"], rel=1e-6)
+        assert (pooled.loc[measure, "low"], pooled.loc[measure, "high"]) == pytest.approx(
+            (alone.loc[measure, "low"], alone.loc[measure, "high"])
+        )
+
+
+def test_the_null_table_is_a_distribution_with_what_was_seen() -> None:
+    table = null_table(rows_of({"d": "dip", "a": "arch"}, noise=3))
+    for _, part in table.groupby("model"):
+        assert part["dips"].tolist() == list(range(9))
+        assert part["chance"].sum() == pytest.approx(1)
+        assert part["observed"].sum() == 1
+    assert table[table["observed"]].set_index("model")["dips"]["d"] >= 7
+
+
+def test_dips_of_words_are_judged_too() -> None:
+    summary = dip_summary(rows_of({"d": "dip"}, noise=2), metric="words").set_index("measure")
+    assert summary.loc["prevalence", "estimate"] == 0  # more words in the middle
+    assert summary.loc["magnitude", "estimate"] == pytest.approx(35.5 - 60, abs=2)
+    assert summary.loc["magnitude", "p_less"] < 0.001
+
+
+# ----------------------------------------------------------------------------------------------- the paper's own numbers
+
+
+def test_the_published_means_are_the_papers() -> None:
+    table = published_means()  # section 4.1, on 0-10: 8.12 [7.91, 8.33], 6.54 [6.28, 6.80], 8.03 [7.81, 8.25]
+    assert table[["c", "estimate", "low", "high"]].to_numpy().tolist() == [
+        pytest.approx([0.0, 0.812, 0.791, 0.833]),
+        pytest.approx([0.5, 0.654, 0.628, 0.680]),
+        pytest.approx([1.0, 0.803, 0.781, 0.825]),
+    ]
+
+
+def test_the_papers_means_do_not_give_its_magnitude() -> None:
+    means = published_means().set_index("c")["estimate"]
+    assert 10 * ((means[0.0] + means[1.0]) / 2 - means[0.5]) == pytest.approx(1.535)
+    assert list(PUBLISHED_DIPS.values()) == [0.381, pytest.approx((means[0.0] + means[1.0]) / 2 - means[0.5])]
+
+
+# ------------------------------------------------------------------------------------------------------------- the card
+
+
+def test_a_card_has_a_line_for_each_model_and_number() -> None:
+    table = card(rows_of({"d": "dip", "a": "arch"}, lost="a .*/c100"))
+    assert list(table.columns) == [
+        *("model", "group", "label", "unit", "estimate", "low", "high", "n", "n_unscored", "method"),
+        *("published", "published_label"),
+    ]
+    assert set(table["group"]) == {"CDCT"}
+    assert set(table["unit"]) == {"share", "", "words"}
+    assert table.groupby("model").size().to_dict() == {"a": 6, "d": 6}
+    lines = table[table["model"] == "d"].set_index("label")
+    assert lines.loc["concepts whose compliance dips", ["estimate", "published"]].tolist() == [1.0, 0.972]
+    assert lines.loc["compliance at c = 0.5 (0-1)", "published"] == pytest.approx(0.654)
+    assert lines.loc["words written", "estimate"] == pytest.approx(np.mean(SHAPES["dip"]))
+    assert lines.loc["replies that keep the limit", "estimate"] == pytest.approx(0.2)
+    arch = table[table["model"] == "a"].set_index("label")
+    assert arch.loc["concepts whose compliance dips", ["n", "n_unscored"]].tolist() == [0, 8]
+    assert arch.loc["words written", ["n", "n_unscored"]].tolist() == [32, 8]
+    named = table["published"].notna()
+    assert (table.loc[named, "published_label"] != "").all()
+    assert (table.loc[~named, "published_label"] == "").all()
+
+
+def test_a_card_of_other_levels_names_no_published_value_at_its_middle() -> None:
+    rows = rows_of({"d": "dip"})
+    lines = card(rows[rows["c"] < 0.75]).set_index("label")
+    assert "compliance at c = 0.25 (0-1)" in lines.index
+    assert lines.loc["compliance at c = 0.25 (0-1)", "published_label"] == ""
+    assert pd.isna(lines.loc["compliance at c = 0.25 (0-1)", "published"])
+
+
+# --------------------------------------------------------------------------------------------------- texts and examples
+
+
+def test_the_words_of_the_contexts_are_counted_in_the_texts() -> None:
+    assert context_words(ITEMS).to_dict() == {0.0: 2, 0.25: 13, 0.5: 27, 0.75: 69, 1.0: 135}
+
+
+def test_examples_keep_the_text_as_it_is() -> None:
+    replies = planted({"a": "keep"})
+    hostile = "<script>alert(1)</script> & <b>bold</b>\n\n| a | b |"
+    replies.loc[0, "text"] = hostile
+    table = examples(score(ITEMS, replies), replies)
+    assert list(table.columns) == ["model", "c", "which", "concept", "words", "cc", "coverage", "text"]
+    assert table["which"].tolist() == ["nearest", "farthest"] * 5
+    assert table["text"].tolist()[1] == hostile  # escaped by what shows it, which pandas does:
+    assert "<script>" not in table.to_html()
+
+
+def test_examples_are_the_nearest_and_the_farthest() -> None:
+    replies = planted({"a": "keep"})
+    for concept, n in zip(concepts(), (80, 75, 0, 71, 100, 400, 90, 85), strict=True):
+        replies.loc[replies["item"] == f"cdct-v1/{concept}/c050", "text"] = "word " * n
+    rows = score(ITEMS, replies)
+    at = examples(rows, replies).query("c == 0.5").set_index("which")
+    assert at.loc["nearest", "words"] == 0  # 35 off, where 71 words are 36 off; both comply 0
+    assert at.loc["farthest", "words"] == 400
+    lost = rows.assign(unscored="failed")
+    assert len(examples(lost, replies)) == 0

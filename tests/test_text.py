@@ -1,0 +1,128 @@
+"""What a word is, on one table; every count of words in the workbench rests on it."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdct.text import normalise, word_form, word_forms, words
+
+CASES = [
+    ("", []),
+    (" \n\t ", []),
+    ("one", ["one"]),
+    ("Water boils.", ["Water", "boils."]),
+    ("two  spaces\tand a\nline", ["two", "spaces", "and", "a", "line"]),
+    ("a state-of-the-art tool", ["a", "state-of-the-art", "tool"]),
+    ("light—energy", ["light—energy"]),
+    ("light — energy", ["light", "energy"]),
+    ("light - energy – or -- heat", ["light", "energy", "or", "heat"]),
+    ("input/output and/or both", ["input/output", "and/or", "both"]),
+    ("it's don't o’clock", ["it's", "don't", "o’clock"]),
+    ("| a | b |\n|---|:-:|\n| 1 | 2 |", ["a", "b", "1", "2"]),
+    ("**Recursion** is *a* __function__ `f(x)`", ["**Recursion**", "is", "*a*", "__function__", "`f(x)`"]),
+    ("* one\n- two\n• three\n> four", ["one", "two", "three", "four"]),
+    ("1. first\n2) second", ["1.", "first", "2)", "second"]),
+    ("# Heading\n---\n***\ntext", ["Heading", "text"]),
+    ("P → Q , 3.14 = π", ["P", "Q", "3.14", "π"]),
+    ("good 👍 job 🎉🎉", ["good", "job"]),
+    ("... ?! «» “”", []),
+    ("a\u00a0b\u202fc\u3000d\u2003e", ["a", "b", "c", "d", "e"]),
+    ("one\u200bword and\ufeff another\u2060", ["one\u200bword", "and\ufeff", "another\u2060"]),
+    ("\u200b \ufeff \u200d", []),
+    ("a\r\nb\rc", ["a", "b", "c"]),
+    ("a\x0bb\x0cc\x1cd\x85e\u2028f\u2029g", list("abcdefg")),
+    ("cafe\u0301 nai\u0308ve", ["café", "naïve"]),
+    ("光合作用 是", ["光合作用", "是"]),
+    ("x² ½ ① Ⅳ", ["x²", "½", "①", "Ⅳ"]),
+    ("snake_case __ _", ["snake_case"]),
+    ("AT&T R&D & more", ["AT&T", "R&D", "more"]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES, ids=[ascii(text)[:40] for text, _ in CASES])
+def test_words(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize("mark", ["**", "*", "_", "__", "`", '"', "(", "“"])
+def test_emphasis_never_changes_the_count(mark: str) -> None:
+    text = "Recursion is a function that calls itself"
+    assert len(words(f"{mark}{text}{mark}")) == len(words(" ".join(f"{mark}{w}{mark}" for w in text.split()))) == 7
+
+
+def test_one_edit_moves_the_count_by_one_word_or_by_none() -> None:
+    text = " ".join(f"word{number}" for number in range(35))
+    assert len(words(text)) == 35
+    for inside in (
+        text + ".",
+        text.replace(" ", " - ", 1),
+        text + "\n\n***\n",
+        f"**{text}**",
+        text.replace(" ", "\n", 3),
+    ):
+        assert len(words(inside)) == 35
+    for outside, count in ((text + " x", 36), (text.replace(" ", "-", 1), 34), (text.rsplit(" ", 1)[0], 34)):
+        assert len(words(outside)) == count
+
+
+@pytest.mark.parametrize(
+    ("word", "form"),
+    [
+        ("Water", "water"),
+        ("**Water,**", "water"),
+        ("(“Water”)!", "water"),
+        ("__init__", "init"),
+        ("state-of-the-art.", "state-of-the-art"),
+        ("Mill’s", "mill's"),
+        ("‘Mill＇s’", "mill's"),
+        ("rock ʼnʼ roll", "rock 'n' roll"),
+        ("STRASSE", "strasse"),
+        ("Straße", "strasse"),
+        ("cafe\u0301", "café"),
+        ("CAFÉ", "café"),
+        ("ǰ", "ǰ"),  # its casefold has two code points, and NFC puts them together again
+        ("CO2", "co2"),
+        ("---", ""),
+        ("", ""),
+    ],
+)
+def test_word_forms(word: str, form: str) -> None:
+    assert word_form(word) == form
+
+
+def test_the_forms_of_a_text() -> None:
+    assert word_forms("The *Sun’s* light – light!") == ["the", "sun's", "light", "light"]
+
+
+def test_a_token_with_endless_marks_stays_as_it_is_and_the_others_are_normalised() -> None:
+    heap = "e" + "\u0301\u0327" * 20
+    assert normalise(f"cafe\u0301 {heap} nai\u0308ve") == f"café {heap} naïve"
+    assert len(words(f"cafe\u0301 {heap} nai\u0308ve")) == 3
+
+
+TEXTS = st.text(st.one_of(st.characters(), st.sampled_from("ab1 -_*|\n\r\u00a0\u0301\u200b’")))
+
+
+@given(TEXTS, TEXTS)
+def test_words_add_up(a: str, b: str) -> None:
+    assert len(words(a + " " + b)) == len(words(a)) + len(words(b))
+
+
+@given(TEXTS)
+def test_normalising_twice_is_normalising_once(text: str) -> None:
+    once = normalise(text)
+    assert normalise(once) == once
+    assert "\r" not in once
+    assert unicodedata.is_normalized("NFC", once)
+    assert words(once) == words(text)
+
+
+@given(TEXTS)
+def test_a_form_is_its_own_form_and_never_empty(text: str) -> None:
+    for form in word_forms(text):
+        assert form
+        assert word_form(form) == form
