@@ -26,6 +26,8 @@ def calls(replies: pd.DataFrame) -> pd.DataFrame:
     def distinct(values: pd.Series) -> str:
         return " | ".join(sorted({str(value) for value in values.dropna()}))
 
+    sums, costs = ("prompt_tokens", "completion_tokens"), ("cost", "cost_new")
+    texts = ("served_model", "fingerprint", "endpoint", "parameters")
     rows = []
     for name, group in replies.groupby("model", sort=False):
         answered = group[group["text"].notna()]
@@ -33,14 +35,11 @@ def calls(replies: pd.DataFrame) -> pd.DataFrame:
         rows.append(
             {"model": name, "calls": len(group), "new": int((~answered["cached"].astype(bool)).sum())}
             | {"cached": int(answered["cached"].astype(bool).sum()), **counts}
-            | {column: int(answered[column].fillna(0).sum()) for column in ("prompt_tokens", "completion_tokens")}
-            | {column: float(answered[column].astype(float).sum(skipna=False)) for column in ("cost", "cost_new")}
-            | {
-                column: distinct(answered[column])
-                for column in ("served_model", "fingerprint", "endpoint", "parameters")
-            }
+            | {column: int(answered[column].fillna(0).sum()) for column in sums}
+            | {column: float(answered[column].astype(float).sum(skipna=False)) for column in costs}
+            | {column: distinct(answered[column]) for column in texts}
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["model", "calls", "new", "cached", *STATUSES, *sums, *costs, *texts])
 
 
 def warnings(replies: pd.DataFrame, rows: pd.DataFrame, cells: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -64,7 +63,7 @@ def warnings(replies: pd.DataFrame, rows: pd.DataFrame, cells: pd.DataFrame | No
         few = int((cells["n"] < FEW).sum())
         if few:
             found.append(("note", f"{few} of {len(cells)} cells rest on fewer than {FEW} values: read their intervals"))
-    return pd.DataFrame(dict.fromkeys(found), columns=["level", "text"])
+    return pd.DataFrame(list(dict.fromkeys(found)), columns=["level", "text"])
 
 
 FLAGS = {

@@ -236,11 +236,23 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     return table.fillna(dict.fromkeys(texts, ""))
 
 
+def scored(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that could be scored: those whose `unscored` is empty, be they fresh or read from a table."""
+    return rows[rows["unscored"].isna() | (rows["unscored"] == "")]
+
+
 def read_tables(folder: str | os.PathLike[str], name: str) -> pd.DataFrame:
-    """The tables of that name of all runs whose folders lie beside `folder`, stacked, with a column `run`."""
+    """The tables of that name of all runs whose folders lie beside `folder`, stacked, with a column `run`.
+
+    FileNotFoundError when there is none.
+    """
     import pandas as pd
 
     files = sorted(resolve(folder).parent.glob(f"*/{name}.csv"))
     frames = [read_table(file).assign(run=file.parent.name) for file in files]
     filled = [frame for frame in frames if len(frame)]  # pandas warns where an empty one is among them
-    return pd.concat(filled or frames, ignore_index=True) if frames else pd.DataFrame()
+    if not frames:
+        raise FileNotFoundError(
+            f"no {name}.csv in the folders beside {folder}; run another notebook, or `make report`, first"
+        )
+    return pd.concat(filled or frames, ignore_index=True)

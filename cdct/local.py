@@ -146,11 +146,13 @@ def _start(gguf: Path, alias: str, state: Path) -> str:
         if url := _running(state):
             return url
         time.sleep(0.05)
+    ended = process.poll() is not None
     process.kill()
     tail = log.read_text(encoding="utf-8", errors="replace")[-2000:]
     if "libgomp" in tail:
         tail += "\nllama.cpp needs the system's OpenMP library: `apt install libgomp1`, or `dnf install libgomp`"
-    raise RuntimeError(f"local: the server for {gguf.name} did not come up within {START_SECONDS} s; it said:\n{tail}")
+    how = "ended before it answered" if ended else f"did not come up within {START_SECONDS} s"
+    raise RuntimeError(f"local: the server for {gguf.name} {how}; it said:\n{tail}")
 
 
 def threads() -> int:

@@ -1,7 +1,7 @@
 """The report page: figures/report/index.html, one file that needs and asks for nothing else, made from results.
 
-Every table that a run may write for the page (findings, card, calls, warnings, items) is read as plain text and escaped:
-a cell can hold what a model wrote.
+Every table that a run may write for the page (findings, card, calls, warnings, items) is read as plain text and
+escaped: a cell can hold what a model wrote.
 """
 
 from __future__ import annotations

@@ -55,17 +55,22 @@ def key_of(model: Model, request: Mapping[str, Any], sample: int) -> str:
 
 
 def units_of(items: Sequence[Item], arms: Sequence[str], samples: int, sampling: Mapping[str, Any]) -> Iterator[Unit]:
+    """The conversations in the order of arms, items and samples; `sampling` goes over the arm's and benchmark's."""
     order = 0
     for name in arms:
+        arms_of: dict[str, tuple[Arm, dict[str, Any]]] = {}  # one object for all units: a run can have many thousands
         for item in items:
-            benchmark: Benchmark = BENCHMARKS[item.benchmark]
-            arm = benchmark.arm(name)
+            if item.benchmark not in arms_of:
+                benchmark: Benchmark = BENCHMARKS[item.benchmark]
+                arm = benchmark.arm(name)
+                arms_of[item.benchmark] = arm, {**benchmark.sampling, **arm.sampling, **sampling}
             for sample in range(samples):
-                yield Unit(order, item, name, arm, {**benchmark.sampling, **arm.sampling, **sampling}, sample)
+                yield Unit(order, item, name, *arms_of[item.benchmark], sample)
                 order += 1
 
 
 def checked(items: Sequence[Item], models: Models, arms: Sequence[str], samples: int) -> tuple[list[Item], list[Model]]:
+    """The items and the models of a run, or ValueError where its parts make no sense together."""
     items = list(items)
     chosen = pick_models(list(models) if not isinstance(models, str | Model) else models)
     if isinstance(arms, str):
@@ -83,6 +88,7 @@ def checked(items: Sequence[Item], models: Models, arms: Sequence[str], samples:
 
 
 def token_limit(request: Mapping[str, Any]) -> int | None:
+    """The most tokens that the request lets an answer have, None where it sets no limit."""
     return request.get("max_completion_tokens") or request.get("max_tokens")
 
 
@@ -100,6 +106,7 @@ def highest_price(model: Model, request: Mapping[str, Any]) -> tuple[float | Non
 
 @contextlib.contextmanager
 def opened(store: str | Store) -> Iterator[Store]:
+    """The store itself where it is open already, else the one in that file, closed afterwards."""
     if isinstance(store, Store):
         yield store
     else:

@@ -12,11 +12,12 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from IPython.display import HTML
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from cdct.core import digest, resolve, write_text
+from cdct.core import digest, resolve, scored, write_text
 from cdct.models import load_models
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5C00", "#332288")
@@ -47,6 +48,17 @@ def look(model: str) -> dict[str, Any]:
     names = list(load_models())
     place = names.index(model) if model in names else len(names) + int(digest(model)[:8], 16) % 40
     return {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place // len(COLOURS) % len(MARKERS)]}
+
+
+def table(frame: pd.DataFrame, digits: int = 3) -> HTML:
+    """A frame as a table to be read: no row numbers, rounded, a dash for what is missing; texts are escaped."""
+    shown = frame.copy()
+    for name in shown.columns[[pd.api.types.is_float_dtype(kind) for kind in shown.dtypes]]:
+        shown[name] = [
+            f"{value:.{digits}f}".rstrip("0").rstrip(".") if value == value else "–" for value in shown[name]
+        ]
+    with pd.option_context("display.max_colwidth", 600):
+        return HTML(shown.to_html(index=False, border=0, na_rep="–"))
 
 
 def save(axes: Axes, path: str | os.PathLike[str]) -> None:
@@ -92,7 +104,7 @@ def plot_levels(
     if published is not None:
         known = published[published["c"].isin(places)].sort_values("c")
         looks = {"color": PUBLISHED, "marker": "o", "linestyle": ":"}
-        _line(axes, known["c"].map(places), known, label="paper, mean of nine models", **looks)
+        _line(axes, known["c"].map(places), known, label="paper (exactly 35 words), mean of nine models", **looks)
     for number, model in enumerate(models):
         part = table[table["model"] == model].sort_values("c")
         shift = 0.12 * (number - (len(models) - 1) / 2) / max(1, len(models) / 4)
@@ -158,21 +170,21 @@ def plot_words(rows: pd.DataFrame, limit: int, words: pd.Series | None = None) -
     """Every reply's length by level, a panel per model, the limit as a line. The axis is logarithmic, so that twice and
     half look alike; a reply without a word stands at its foot, at the tick 0.
     """
-    scored = rows[rows["unscored"].fillna("") == ""]
+    found = scored(rows)
     models = list(dict.fromkeys(rows["model"]))
     places, named = _levels(rows, words)
-    lengths = [limit, *scored["words"]]
+    lengths = [limit, *found["words"]]
     foot = 0.7 * min(lengths) or 0.5
     ticks = {tick: str(tick) for tick in (1, 2, 5, 10, 20, 35, 50, 100, 200, 400, 800, 1600)}
     ticks = {tick: name for tick, name in ticks.items() if foot < tick <= 1.5 * max(lengths)}
     ticks |= {} if min(lengths) else {foot: "0"}
     panels = _panels(len(models), 3.2, 3.0, least=6.4)
     for axes, model in zip(panels, models, strict=True):
-        part, colour = scored[scored["model"] == model], look(model)["color"]
+        part, colour = found[found["model"] == model], look(model)["color"]
         # points of one level are spread by their rank, so that equal ones stay visible and a rerun draws the same
         rank = part.groupby("c")["words"].rank(method="first") / part.groupby("c")["words"].transform("size")
         x, y = part["c"].map(places) + 0.6 * (rank - 0.5), part["words"].clip(lower=foot)
-        cut = part["flags"].fillna("").astype(str).str.contains("truncated")
+        cut = part["flags"].astype(str).str.contains("truncated", na=False)
         medians = part.groupby("c")["words"].median().clip(lower=foot)
         axes.axhline(limit, color="#444444", linestyle="--", linewidth=1)
         axes.plot(medians.index.map(places), medians, color=colour, linewidth=1.2, alpha=0.6)
@@ -193,12 +205,12 @@ def plot_curves(rows: pd.DataFrame, metric: str, label: str, number: str = "word
 
     A cell without any scored reply is grey and empty.
     """
-    scored = rows[rows["unscored"].fillna("") == ""]
+    found = scored(rows)
     models = list(dict.fromkeys(rows["model"]))
     concepts = list(dict.fromkeys(rows.sort_values(["domain", "concept"])["concept"]))
     levels = sorted(rows["c"].unique())
     panels = _panels(len(models), 3.4, 1.0 + 0.36 * len(concepts), least=5.8)
-    cells = scored.groupby(["model", "concept", "c"])[[metric, number]].mean().astype(float).reset_index()
+    cells = found.groupby(["model", "concept", "c"])[[metric, number]].mean().astype(float).reset_index()
     whole = pd.MultiIndex.from_product([concepts, levels], names=["concept", "c"])
     for axes, model in zip(panels, models, strict=True):
         part = cells[cells["model"] == model].set_index(["concept", "c"]).reindex(whole)

@@ -39,6 +39,7 @@ COLUMNS = [
 """The columns of a replies frame. `status` is ok, truncated, refused, filtered or empty for a reply; failed for a call
 that got no answer, skipped for one that was not made; for these two `text` is None and `error` says why. `cached` is
 True for a reply that was recorded before; its latency and cost are the original ones, and its `cost_new` is 0."""
+MAY_BE_NONE = ("text", "finish_reason", "reasoning", "served_model", "fingerprint", "provider", "endpoint", "error")
 
 
 def run(
@@ -139,7 +140,7 @@ class _Job:
         self.concurrency, self.budget, self.retry = concurrency, budget, retry
         self.loop: asyncio.AbstractEventLoop | None = None
         self.task: asyncio.Task[Any] | None = None
-        self.rows: dict[tuple[int, int, int], dict[str, Any]] = {}
+        self.rows: dict[tuple[int, int, int], tuple[Any, ...]] = {}
         self.notices: list[str] = []
         self.stopped: dict[str, str] = {}
         self.unanswered: Counter[str] = Counter()
@@ -178,7 +179,7 @@ class _Job:
                 if messages is None:
                     break
                 outcome = await self._turn(model, unit, turn, messages)
-                self.rows[number, unit.order, turn] = outcome
+                self.rows[number, unit.order, turn] = tuple(map(outcome.get, COLUMNS))  # smaller than a dict
                 if outcome["text"] is None or outcome["status"] == "filtered":
                     break  # without an answer to this turn the conversation can't go on
                 previous.append(outcome["text"])
@@ -280,7 +281,10 @@ class _Job:
     def frame(self) -> pd.DataFrame:
         import pandas as pd
 
-        frame = pd.DataFrame([self.rows[place] for place in sorted(self.rows)], columns=COLUMNS)
+        rows = [self.rows[place] for place in sorted(self.rows)]
+        frame = pd.DataFrame(rows, columns=COLUMNS)
+        for name in MAY_BE_NONE:  # what pandas makes of None differs between its versions, and with the other rows
+            frame[name] = pd.Series([row[COLUMNS.index(name)] for row in rows], dtype=object)
         for model in self.models:
             failed = int(((frame["model"] == model.name) & frame["status"].isin(["failed", "skipped"])).sum())
             if failed:

@@ -70,7 +70,8 @@ Answer = Any
 class Endpoint:
     """An OpenAI-compatible server on loopback. `answer`, a function of the request, plain or async, scripts it."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
+        self.port = port
         self.answer: Callable[[Request], Answer] = lambda request: f"fine: {request.prompt}"
         self.requests: list[Request] = []
         self.open = self.most_open = 0
@@ -102,7 +103,7 @@ class Endpoint:
         app.router.add_route("*", "/{path:.*}", self._handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0)
         self._loop.run_until_complete(runner.setup())
-        site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
+        site = web.TCPSite(runner, "127.0.0.1", self.port, backlog=1024)
         self._loop.run_until_complete(site.start())
         self.port = runner.addresses[0][1]
         self._ready.set()

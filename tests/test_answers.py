@@ -14,7 +14,7 @@ from cdct.answers import CallFailed, fault_of, filtered_answer, read_answer, ret
 
 NOW = 1_800_000_000.0
 
-# -------------------------------------------------------------------------------------------------------- Retry-After
+# ---------------------------------------------------------------------------------------------------------- Retry-After
 
 WAITS = {
     "none": ({}, None),
@@ -46,7 +46,7 @@ def test_no_header_is_too_odd(value):
     assert wait is None or wait >= 0
 
 
-# -------------------------------------------------------------------------------------------------------------- faults
+# --------------------------------------------------------------------------------------------------------------- faults
 
 OPENAI_RATE = (
     "Rate limit reached for gpt-4o-mini in organization org-1 on requests per min (RPM): Limit 3, Used 3, Requested 1. "
@@ -202,7 +202,7 @@ def test_no_error_is_too_odd(status, body):
     assert isinstance(fault_of(status, {}, body), CallFailed)
 
 
-# ------------------------------------------------------------------------------------------------------------- answers
+# -------------------------------------------------------------------------------------------------------------- answers
 
 STATUSES = {
     "plain": (completion("fine"), "ok", "fine", "stop"),

@@ -53,7 +53,7 @@ def calls() -> Calls:
     return Calls()
 
 
-# ------------------------------------------------------------------------------------------------------- what is sent
+# --------------------------------------------------------------------------------------------------------- what is sent
 
 
 def test_the_request_goes_out_as_it_is(endpoint, calls, monkeypatch):
@@ -98,7 +98,7 @@ def test_usage_is_priced(endpoint, calls):
     assert calls.reply(endpoint.model()).cost == 0.0
 
 
-# -------------------------------------------------------------------------------------------------------- asking again
+# --------------------------------------------------------------------------------------------------------- asking again
 
 FAULTY = {
     "429": (429, failure("slow")),
@@ -157,7 +157,7 @@ def test_the_wait_doubles_with_jitter_up_to_its_most():
         assert waits[-1] is None
 
 
-def test_retry_after_is_the_least_wait_B122():
+def test_retry_after_is_the_least_wait():
     for _ in range(50):
         first, *_, last = waits_of(Retry(), CallFailed("", "busy", retry=True, wait=7.0))
         assert 7 <= first <= 8
@@ -219,7 +219,7 @@ def test_a_wait_that_one_is_asked_for_holds_for_all(endpoint):
     assert min(arrived[1:]) - arrived[0] >= 0.2
 
 
-# ------------------------------------------------------------------------------------------------------ no connection
+# -------------------------------------------------------------------------------------------------------- no connection
 
 
 def test_a_server_that_is_not_there(calls):
@@ -315,7 +315,7 @@ def test_a_proxy_of_the_environment_is_used_but_not_for_this_machine(endpoint, c
     assert "Cannot connect to host far.invalid" in str(fault)
 
 
-# ----------------------------------------------------------------------------------------------------- what is refused
+# ------------------------------------------------------------------------------------------------------ what is refused
 
 
 def refusing(*names: str):
@@ -330,7 +330,7 @@ def refusing(*names: str):
     return answer
 
 
-def test_a_refused_parameter_is_left_out_B124(endpoint, calls):
+def test_a_refused_parameter_is_left_out(endpoint, calls):
     endpoint.answer = refusing("temperature")
     replies = calls.ask(endpoint.model(), times=8)
     assert [json.loads(reply.parameters) for reply in replies] == [{"max_tokens": 50}] * 8
@@ -399,7 +399,7 @@ def test_a_filtered_prompt_is_a_reply(endpoint, calls):
     assert json.loads(reply.raw)["error"]["code"] == "content_filter"
 
 
-# -------------------------------------------------------------------------------------------------------------- limits
+# --------------------------------------------------------------------------------------------------------------- limits
 
 
 def hold(endpoint: Endpoint, until: int):
@@ -470,7 +470,7 @@ def test_a_prompt_is_estimated_by_its_letters():
     assert estimate_tokens([{"role": "system", "content": "x" * 40}, {"role": "user", "content": None}]) == 18
 
 
-# ---------------------------------------------------------------------------------------------------------------- keys
+# ----------------------------------------------------------------------------------------------------------------- keys
 
 ECHOES = {
     "plain": KEY,

@@ -28,6 +28,7 @@ from cdct.compression import (
     score,
     summarise,
 )
+from cdct.compression.card import condition, findings
 from cdct.core import read_table, save_tables, stream
 from cdct.stats.resample import share
 
@@ -164,7 +165,7 @@ def test_planted_curves_are_seen_for_what_they_are() -> None:
 
 
 def test_a_curve_with_a_hole_has_no_dip_and_says_where() -> None:
-    table = dips(rows_of({"d": "dip"}, lost=r"recursion/c(000|025)|derivative/c050")).set_index("concept")
+    table = dips(rows_of({"d": "dip"}, lost=r"recursion/c0[02]|derivative/c050")).set_index("concept")
     assert table.loc["recursion", "dips"] is None
     assert table.loc["recursion", "unscored"] == "no scored reply at c = 0, 0.25"
     assert table.loc["derivative", "unscored"] == "no scored reply at c = 0.5"
@@ -217,10 +218,10 @@ def test_a_summary_of_dips_on_planted_curves() -> None:
     summary = dip_summary(rows_of({"d": "dip", "a": "arch", "k": "keep"})).set_index(["model", "measure"])
     all_dip, arch, keep = (summary.loc[(model, "prevalence")] for model in "dak")
     assert (all_dip["estimate"], all_dip["n"], all_dip["n_unscored"]) == (1.0, 8, 0)
-    exact = stats.binomtest(8, 8).proportion_ci(method="exact")
+    exact, exact_none = (stats.binomtest(k, 8).proportion_ci(method="exact") for k in (8, 0))
     assert (all_dip["low"], all_dip["high"]) == pytest.approx((exact.low, exact.high))
     assert all_dip["method"] == "exact binomial"
-    # 35, 38, 60, 38, 36 words: 10, 8, 2.1, 8, 9 points. Of the 60 ordered triples of levels the middle one is strictly
+    # 35, 38, 60, 38, 36 words: 10, 8, 1.6, 8, 9 points. Of the 60 ordered triples of levels the middle one is strictly
     # the lowest in 12 with 60 words there, 4 with a 38 (10 and 9 at the ends; the other 38 ties), 0 with the rest
     assert all_dip["null"] == pytest.approx(16 / 60)
     assert all_dip["p_more"] == pytest.approx((16 / 60) ** 8)
@@ -230,8 +231,9 @@ def test_a_summary_of_dips_on_planted_curves() -> None:
     depth = summary.loc[("a", "magnitude")]
     assert depth["null"] == 0
     assert depth["p_less"] < 0.001 < depth["p_more"]
-    assert depth["low"] < depth["estimate"] == pytest.approx(-1) < depth["high"]
-    assert depth["method"] == "exact binomial"  # all at the bound -1
+    assert (depth["estimate"], depth["low"]) == (-1, -1)
+    assert depth["high"] == pytest.approx(-1 + 2 * exact_none.high)  # all at the bound, as no dip in eight is
+    assert depth["method"] == "exact binomial"
 
 
 def test_a_steady_rise_is_told_from_an_arch() -> None:
@@ -293,7 +295,7 @@ def test_dips_of_words_are_judged_too() -> None:
     assert summary.loc["magnitude", "p_less"] < 0.001
 
 
-# ----------------------------------------------------------------------------------------------- the paper's own numbers
+# ---------------------------------------------------------------------------------------------- the paper's own numbers
 
 
 def test_the_published_means_are_the_papers() -> None:
@@ -311,6 +313,54 @@ def test_the_papers_means_do_not_give_its_magnitude() -> None:
     assert list(PUBLISHED_DIPS.values()) == [0.381, pytest.approx((means[0.0] + means[1.0]) / 2 - means[0.5])]
 
 
+# --------------------------------------------------------------------------------------------------------- the findings
+
+
+def told(rows: pd.DataFrame) -> list[str]:
+    return findings(rows)["text"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("shape", "start"),
+    [
+        ("dip", "Compliance dips at c = 0.5, by 0.79 of 1 ["),
+        ("arch", "Compliance does not dip at c = 0.5 but arches: the middle lies 1.00 of 1 ["),
+        ("keep", "No dip and no arch can be told from chance at c = 0.5: magnitude +0.00 ["),
+        ("rise", "No dip and no arch can be told from chance at c = 0.5: magnitude +0.01 ["),
+    ],
+)
+def test_what_is_found_is_said_in_a_sentence(shape: str, start: str) -> None:
+    first, second = told(rows_of({"m": shape}))
+    assert first.startswith(start)
+    assert second.startswith("Asked for exactly 35 words it writes ")
+    assert first.endswith(".")
+    assert second.endswith(".")
+
+
+def test_a_sentence_holds_the_numbers_that_it_rests_on() -> None:
+    first, second = told(rows_of({"m": "dip"}))
+    depth = dip_summary(rows_of({"m": "dip"})).set_index("measure").loc["magnitude"]
+    assert f"[{depth['low']:.2f}, {depth['high']:.2f}] against the ends (exact two-sided p = " in first
+    assert first.endswith("; 8 of 8 curves dip, 2.1 would by chance.")
+    assert second.endswith("; of 40 replies 8 keep the limit, and 32 come within 3 words.")
+
+
+def test_depth_without_dips_is_no_dip() -> None:
+    """Flat at the floor with a good last level: a magnitude beyond chance, and not one curve dips."""
+    rows = rows_of({"m": "keep"})
+    rows["cc"] = np.where(rows["c"] == 1.0, 0.9, 0.01 * np.round(4 * rows["c"]) * (rows["c"] < 0.5))
+    assert dip_summary(rows).set_index("measure").loc["magnitude", "p_more"] < 0.01
+    assert told(rows)[0].startswith("No dip and no arch can be told from chance")
+
+
+def test_nothing_is_said_of_what_was_not_seen() -> None:
+    assert told(rows_of({"m": "dip"}, lost=".")) == []
+    assert [text[:9] for text in told(rows_of({"m": "dip"}, lost="/c050"))] == ["Asked for"]
+    one = rows_of({"m": "dip"})
+    one = one[one["concept"] == "recursion"]
+    assert all("(no interval)" in text and "nan" not in text for text in told(one))
+
+
 # ------------------------------------------------------------------------------------------------------------- the card
 
 
@@ -324,12 +374,12 @@ def test_a_card_has_a_line_for_each_model_and_number() -> None:
     assert set(table["unit"]) == {"share", "", "words"}
     assert table.groupby("model").size().to_dict() == {"a": 6, "d": 6}
     lines = table[table["model"] == "d"].set_index("label")
-    assert lines.loc["concepts whose compliance dips", ["estimate", "published"]].tolist() == [1.0, 0.972]
+    assert lines.loc["curves that dip", ["estimate", "published"]].tolist() == [1.0, 0.972]
     assert lines.loc["compliance at c = 0.5 (0-1)", "published"] == pytest.approx(0.654)
     assert lines.loc["words written", "estimate"] == pytest.approx(np.mean(SHAPES["dip"]))
     assert lines.loc["replies that keep the limit", "estimate"] == pytest.approx(0.2)
     arch = table[table["model"] == "a"].set_index("label")
-    assert arch.loc["concepts whose compliance dips", ["n", "n_unscored"]].tolist() == [0, 8]
+    assert arch.loc["curves that dip", ["n", "n_unscored"]].tolist() == [0, 8]
     assert arch.loc["words written", ["n", "n_unscored"]].tolist() == [32, 8]
     named = table["published"].notna()
     assert (table.loc[named, "published_label"] != "").all()
@@ -342,6 +392,21 @@ def test_a_card_of_other_levels_names_no_published_value_at_its_middle() -> None
     assert "compliance at c = 0.25 (0-1)" in lines.index
     assert lines.loc["compliance at c = 0.25 (0-1)", "published_label"] == ""
     assert pd.isna(lines.loc["compliance at c = 0.25 (0-1)", "published"])
+
+
+def test_an_ablation_has_lines_of_its_own_and_no_published_values() -> None:
+    rows = rows_of({"d": "dip"})
+    both = pd.concat([rows, rows.assign(mode="at most")])
+    table = card(both)
+    assert table.groupby("group").size().to_dict() == {"CDCT": 6, "CDCT: at most 35 words": 6}
+    assert table.loc[table["group"] != "CDCT", "published"].isna().all()
+    assert [text.endswith(" (at most 35 words).") for text in told(both)] == [True, True, False, False]
+
+
+def test_a_condition_is_named_by_what_sets_it_apart() -> None:
+    assert [condition(*names) for names in (("baseline", "exactly", 35), ("fixed", "exactly", 35))] == ["", ""]
+    assert condition("fixed", "at most", 35) == "at most 35 words"
+    assert condition("plain", "exactly", 60) == "plain, exactly 60 words"
 
 
 # --------------------------------------------------------------------------------------------------- texts and examples

@@ -273,4 +273,5 @@ def test_the_tables_of_all_runs_are_stacked(tmp_path: Path) -> None:
     found = read_tables(tmp_path / "overview", "card")
     assert found["run"].tolist() == ["a", "b"]
     assert found["x"].tolist() == [1, 2]
-    assert read_tables(tmp_path / "overview", "nothing").empty
+    with pytest.raises(FileNotFoundError, match=r"no nothing\.csv in the folders beside .*overview; run another"):
+        read_tables(tmp_path / "overview", "nothing")

@@ -27,6 +27,7 @@ CASES = [
     ("two closing", "</think></think>Blue sky.", "Blue sky.", ("reasoning_unopened",)),
     ("closing, then a block", "a</think>Blue <think>b</think>sky.", "Blue  sky.", ("reasoning_unopened", "reasoning")),
     ("block, then closing", "<think>a</think>b</think>Blue sky.", "Blue sky.", ("reasoning", "reasoning_unopened")),
+    ("text, block, closing", "X <think>a</think>b</think>Blue sky.", "Blue sky.", ("reasoning", "reasoning_unopened")),
     ("never closed", "Blue sky.<think>and on", "Blue sky.", ("reasoning_unclosed",)),
     ("never closed, nothing before", "<think>and on", "", ("reasoning_unclosed",)),
     ("outer never closed", "<think>a<think>b</think>c", "", ("reasoning", "reasoning_unclosed")),

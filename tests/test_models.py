@@ -21,7 +21,7 @@ def models_of(home, text: str):
     return load_models()
 
 
-# ------------------------------------------------------------------------------------------------------------ the file
+# ------------------------------------------------------------------------------------------------------------- the file
 
 
 def test_the_committed_file_names_the_embedded_model_first():
@@ -98,7 +98,7 @@ def test_a_model_of_ones_own_needs_no_file(home):
     assert pick_models([Model("own", base_url=URL)])[0].name == "own"
 
 
-# ------------------------------------------------------------------------------------------------------------ a model
+# -------------------------------------------------------------------------------------------------------------- a model
 
 BAD_FIELDS = {
     "no address": ({"base_url": "api.example/v1"}, r"base_url must be an http\(s\) address, got 'api.example/v1'$"),
@@ -153,7 +153,7 @@ def test_which_models_stay_on_this_machine(url, local):
     assert Model("stub", base_url=url).is_local is local
 
 
-# ---------------------------------------------------------------------------------------------------------------- keys
+# ----------------------------------------------------------------------------------------------------------------- keys
 
 
 def test_the_key_comes_from_the_environment(monkeypatch):
@@ -206,7 +206,7 @@ def test_a_key_that_can_be_none_is_refused_and_not_shown(monkeypatch, key):
     assert key not in str(caught.value)
 
 
-# -------------------------------------------------------------------------------------------------------------- prices
+# --------------------------------------------------------------------------------------------------------------- prices
 
 
 def test_cached_tokens_are_billed_once():

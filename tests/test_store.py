@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -57,7 +55,7 @@ def keys(path: str) -> list[str]:
         connection.close()
 
 
-# ------------------------------------------------------------------------------------------------ writing and reading
+# -------------------------------------------------------------------------------------------------- writing and reading
 
 
 @pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS.keys())
@@ -182,7 +180,7 @@ def test_writes_that_come_together_share_a_commit(store_path, monkeypatch):
         assert len(begun) == 2
 
 
-# --------------------------------------------------------------------------------------------------- files that fail
+# ------------------------------------------------------------------------------------------------------ files that fail
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path):
@@ -261,39 +259,7 @@ def test_a_disk_that_takes_no_more_is_told_to_all_who_wait(store_path, pragma, t
         assert [found["key"] for found in store.rows()] == ["later"]
 
 
-# ---------------------------------------------------------------------------------------------------------- company
-
-WRITER = """
-import sys, threading
-sys.path.insert(0, {tests!r})
-from test_store import row
-from cdct.store import Store
-process, errors = sys.argv[2], []
-with Store(sys.argv[1]) as store:
-    def write(thread):
-        try:
-            for number in range({each}):
-                store.put(row(f"{{process}}-{{thread}}-{{number}}")).result(60)
-                store.get(f"{{process}}-{{thread}}-{{number}}")["text"]
-        except Exception as error:
-            errors.append(repr(error))
-    threads = [threading.Thread(target=write, args=(thread,)) for thread in range({threads})]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-sys.exit(", ".join(errors) or 0)
-"""
-
-
-def test_two_processes_of_eight_threads_share_a_store_B105(store_path):
-    program = WRITER.format(tests=str(Path(__file__).parent), threads=8, each=200)
-    writers = [
-        subprocess.Popen([sys.executable, "-c", program, store_path, str(number)], stderr=subprocess.PIPE, text=True)
-        for number in range(2)
-    ]
-    for writer in writers:
-        assert writer.communicate(timeout=60)[1] == ""
-        assert writer.returncode == 0
-    assert len(keys(store_path)) == 3200
+# -------------------------------------------------------------------------------------------------------------- company
 
 
 def test_many_can_make_a_new_store_at_once(store_path):
@@ -313,7 +279,7 @@ def test_many_can_make_a_new_store_at_once(store_path):
     assert failed == []
 
 
-# --------------------------------------------------------------------------------------------------------- exchanging
+# ----------------------------------------------------------------------------------------------------------- exchanging
 
 
 def test_an_export_holds_everything_and_grows_by_what_is_new(store_path, tmp_path):
@@ -354,21 +320,6 @@ def test_merging_a_file_that_is_not_there_names_it(store_path):
         store.merge("/gone.jsonl")
 
 
-def test_a_torn_last_line_costs_only_itself_B117(tmp_path):
-    file = tmp_path / "replies.jsonl"
-    file.write_bytes(b'{"id":1}\n{"id":2,"te')
-    with pytest.warns(UserWarning, match=r"replies\.jsonl: 1 line\(s\) are not whole and were passed over"):
-        assert list(read_jsonl(file)) == [{"id": 1}]
-
-
-def test_nothing_is_glued_to_a_torn_line_B118(tmp_path):
-    file = tmp_path / "replies.jsonl"
-    file.write_bytes(b'{"id":1}\n{"id":2,"te')
-    assert append_jsonl(file, [{"id": 3}]) == 1
-    with pytest.warns(UserWarning, match="not whole"):
-        assert list(read_jsonl(file)) == [{"id": 1}, {"id": 3}]
-
-
 def test_a_line_torn_within_a_letter_costs_only_itself(tmp_path):
     file = tmp_path / "replies.jsonl"
     file.write_bytes('{"id":1}\n{"text":"’'.encode()[:-1])
@@ -376,7 +327,7 @@ def test_a_line_torn_within_a_letter_costs_only_itself(tmp_path):
         assert list(read_jsonl(file)) == [{"id": 1}]
 
 
-# -------------------------------------------------------------------------------------------------------- command line
+# --------------------------------------------------------------------------------------------------------- command line
 
 
 def test_status_counts_by_model_and_benchmark(store_path):

@@ -5,7 +5,6 @@
 
 from cdct.compression.analysis import (
     PUBLISHED_DIPS,
-    card,
     context_words,
     dip_summary,
     dips,
@@ -14,6 +13,7 @@ from cdct.compression.analysis import (
     published_means,
     summarise,
 )
+from cdct.compression.card import card, findings
 from cdct.compression.items import CONCEPT_FOLDER, LEVELS, LIMIT, MODES, concepts, generate
 from cdct.compression.prompts import ARMS, BASELINE, SAMPLING, messages
 from cdct.compression.score import VERSION, compliance_score, coverage, score
@@ -35,6 +35,7 @@ __all__ = [
     "dip_summary",
     "dips",
     "examples",
+    "findings",
     "generate",
     "messages",
     "null_table",

@@ -1,4 +1,4 @@
-"""What the CDCT rows say: means by level, dips with their null, the lines of the model card. Frame in, frame out."""
+"""What the CDCT rows say: means by level, dips with their null, examples. Frame in, frame out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cdct.compression.score import METRICS
-from cdct.core import KEYS, Item, unknown
+from cdct.core import KEYS, Item, scored, unknown
 from cdct.stats import dip as dip_stats
 from cdct.stats import resample
 from cdct.text import words
@@ -25,10 +25,6 @@ def _metric(metric: str) -> tuple[float, float] | None:
     return METRICS[metric]
 
 
-def _scored(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows[rows["unscored"].fillna("") == ""]  # in a table read from a file, a column without any text is NaN
-
-
 def summarise(rows: pd.DataFrame, by: Sequence[str] = ("model", "c"), metric: str = "cc") -> pd.DataFrame:
     """The mean of a metric in each cell of `by`, with its interval from the spread between concepts.
 
@@ -41,14 +37,14 @@ def summarise(rows: pd.DataFrame, by: Sequence[str] = ("model", "c"), metric: st
     bounds = _metric(metric)
     out = []
     for names, cell in rows.groupby(list(by), sort=True, observed=True):
-        scored, n_all = _scored(cell), len(cell)
-        estimate = resample.mean(scored[metric], scored[CLUSTER], bounds)
+        found, n_all = scored(cell), len(cell)
+        estimate = resample.mean(found[metric], found[CLUSTER], bounds)
         out.append(
             dict(zip(by, names, strict=True))
             | {"metric": metric, "estimate": estimate.estimate, "low": estimate.low, "high": estimate.high}
-            | {"n": estimate.n, "n_unscored": n_all - len(scored)}
-            | {"n_truncated": int(scored["flags"].fillna("").astype(str).str.contains("truncated").sum())}
-            | {"estimate_all": float(scored[metric].sum() / n_all) if bounds else float("nan")}
+            | {"n": estimate.n, "n_unscored": n_all - len(found)}
+            | {"n_truncated": int(found["flags"].astype(str).str.contains("truncated", na=False).sum())}
+            | {"estimate_all": float(found[metric].sum() / n_all) if bounds else float("nan")}
             | {"method": estimate.method}
         )
     columns = ["metric", "estimate", "low", "high", "n", "n_unscored", "n_truncated", "estimate_all", "method"]
@@ -59,7 +55,7 @@ def _curve(cell: pd.DataFrame, metric: str) -> tuple[pd.Series, str]:
     """The curve of one cell, the samples of a level averaged, and the reason why it can't be judged ("" if it can)."""
     # rounded, since the mean of equal samples in another order may differ in the last bit, and a dip is a strict order
     levels = sorted(cell["c"].unique())
-    curve = _scored(cell).groupby("c")[metric].mean().astype(float).reindex(levels).round(12)
+    curve = scored(cell).groupby("c")[metric].mean().astype(float).reindex(levels).round(12)
     if len(curve) < 3 or len(curve) % 2 == 0:
         return curve, f"{len(curve)} levels: a dip needs an odd number, three or more"
     missing = ", ".join(f"{c:g}" for c in curve.index[curve.isna()])
@@ -84,7 +80,7 @@ def dips(rows: pd.DataFrame, metric: str = "cc") -> pd.DataFrame:
     out = []
     for names, cell in rows.groupby(CURVE, sort=True):
         curve, unscored = _curve(cell, metric)
-        n = len(_scored(cell))
+        n = len(scored(cell))
         row: dict[str, Any] = dict(zip(CURVE, names, strict=True)) | {
             "domain": cell["domain"].iloc[0],
             "metric": metric,
@@ -168,42 +164,6 @@ def null_table(rows: pd.DataFrame, metric: str = "cc") -> pd.DataFrame:
     return pd.DataFrame(out, columns=["model", "dips", "chance", "observed", "n"])
 
 
-def card(rows: pd.DataFrame) -> pd.DataFrame:
-    """The CDCT lines of each model's card: dip, compliance at the middle level, exact share, words, coverage.
-
-    Published values are the paper's means over its nine models and are given where it has one on the same scale.
-    """
-    import pandas as pd
-
-    middle = sorted(rows["c"].unique())[rows["c"].nunique() // 2]
-    means = published_means().set_index("c")["estimate"]
-    lines: list[dict[str, Any]] = []
-
-    def add(
-        label: str, table: pd.DataFrame, unit: str, published: float | None = None, published_label: str = ""
-    ) -> None:
-        for row in table.to_dict("records"):
-            lines.append(
-                {"model": row["model"], "group": "CDCT", "label": label, "unit": unit}
-                | {name: row[name] for name in ("estimate", "low", "high", "n", "n_unscored", "method")}
-                | {"published": published, "published_label": published_label}
-            )
-
-    summary = dip_summary(rows)
-    paper = "CDCT paper, nine models"
-    add("concepts whose compliance dips", summary[summary["measure"] == "prevalence"], "share", 0.972, paper)
-    add(
-        "dip magnitude (0-1)", summary[summary["measure"] == "magnitude"], "", 0.381, f"{paper}; its own means give .15"
-    )
-    at_middle = rows[rows["c"] == middle]
-    known = means.get(middle)
-    add(f"compliance at c = {middle:g} (0-1)", summarise(at_middle, ["model"]), "", known, paper if known else "")
-    add("replies that keep the limit", summarise(rows, ["model"], "exact"), "share")
-    add("words written", summarise(rows, ["model"], "words"), "words")
-    add("key points covered", summarise(rows, ["model"], "coverage"), "share")
-    return pd.DataFrame(lines)
-
-
 def published_means() -> pd.DataFrame:
     """The paper's mean compliance by level on 0-1 with its printed interval (section 4.1): c, estimate, low, high."""
     from cdct.core import read_table
@@ -236,7 +196,7 @@ def examples(rows: pd.DataFrame, replies: pd.DataFrame) -> pd.DataFrame:
 
     texts = replies.set_index(KEYS)["text"]
     out = []
-    for (model, c), cell in _scored(rows).groupby(["model", "c"], sort=True):
+    for (model, c), cell in scored(rows).groupby(["model", "c"], sort=True):
         ranked = cell.assign(off=cell["deviation"].abs()).sort_values(["off", "concept"])
         for which, row in (("nearest", ranked.iloc[0]), ("farthest", ranked.iloc[-1])):
             shown = row[["concept", "words", "cc", "coverage"]].to_dict() | {"text": texts.loc[tuple(row[KEYS])]}

@@ -1,0 +1,132 @@
+"""What a report says of the CDCT rows: the lines of each model's card, and findings as sentences made by rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cdct.compression.analysis import dip_summary, published_means, summarise
+from cdct.compression.items import LIMIT
+from cdct.compression.prompts import BASELINE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALPHA = 0.05
+"""A dip or an arch is spoken of when its exact two-sided p (twice the smaller tail) is below this."""
+
+
+CONDITION = ["arm", "mode", "limit"]
+
+
+def condition(arm: str, mode: str, limit: int) -> str:
+    """What sets a condition apart from the baseline, "" for the baseline itself: "at most 35 words", "plain"."""
+    parts = [arm] if arm not in ("baseline", BASELINE) else []
+    if (mode, limit) != ("exactly", LIMIT):
+        parts.append(f"{mode} {limit} words")
+    return ", ".join(parts)
+
+
+def card(rows: pd.DataFrame) -> pd.DataFrame:
+    """The lines of each model's card, one set for each condition: dips, compliance in the middle, length, coverage.
+
+    Columns: model, group, label, unit, estimate, low, high, n, n_unscored, method, published, published_label. What the
+    paper printed (means over its nine models) stands beside the baseline, where it has the number on the same scale.
+    """
+    import pandas as pd
+
+    lines: list[dict[str, Any]] = []
+    for names, part in rows.groupby(CONDITION, sort=False):
+        told = condition(*names)
+        middle = sorted(part["c"].unique())[part["c"].nunique() // 2]
+        summary = dip_summary(part)
+        paper = "" if told else "CDCT paper, nine models"
+        means = published_means().set_index("c")["estimate"]
+        for label, unit, table, published, source in (
+            ("curves that dip", "share", summary[summary["measure"] == "prevalence"], 0.972, paper),
+            (
+                "dip magnitude (0-1)",
+                "",
+                summary[summary["measure"] == "magnitude"],
+                0.381,
+                f"{paper}; its means give .15",
+            ),
+            (
+                f"compliance at c = {middle:g} (0-1)",
+                "",
+                summarise(part[part["c"] == middle], ["model"]),
+                means.get(middle),
+                paper,
+            ),
+            ("replies that keep the limit", "share", summarise(part, ["model"], "exact"), None, ""),
+            ("words written", "words", summarise(part, ["model"], "words"), None, ""),
+            ("key points covered", "share", summarise(part, ["model"], "coverage"), None, ""),
+        ):
+            known = bool(paper) and published is not None
+            for row in table.to_dict("records"):
+                lines.append(
+                    {"model": row["model"], "group": f"CDCT: {told}" if told else "CDCT", "label": label, "unit": unit}
+                    | {name: row[name] for name in ("estimate", "low", "high", "n", "n_unscored", "method")}
+                    | {"published": published if known else None, "published_label": source if known else ""}
+                )
+    return pd.DataFrame(lines)
+
+
+def findings(rows: pd.DataFrame) -> pd.DataFrame:
+    """One or two sentences per model and condition: columns model, text.
+
+    The first says whether compliance dips at the middle level, arches, or does neither as far as can be told. A dip is
+    claimed only when both measures say so: more dipping concepts, and a deeper mean, than levels that do not matter
+    give. The second says how long replies are, and how often the limit is kept.
+    """
+    import pandas as pd
+
+    out = []
+    for (model, *names), cell in rows.groupby(["model", *CONDITION], sort=True):
+        told = condition(*names)
+        summary = dip_summary(cell).set_index("measure").to_dict("index")
+        middle = sorted(cell["c"].unique())[cell["c"].nunique() // 2]
+        for text in (_dip(summary, middle), _length(cell, *names[1:])):
+            if text:
+                out.append({"model": model, "text": f"{text}{told and f' ({told})'}."})
+    return pd.DataFrame(out, columns=["model", "text"])
+
+
+def _dip(summary: dict[str, dict[str, Any]], middle: float) -> str:
+    share, depth = summary["prevalence"], summary["magnitude"]
+    n = int(share["n"])
+    if n == 0:
+        return ""
+    seen = f"{round(share['estimate'] * n)} of {n} curves dip, {share['null'] * n:.1f} would by chance"
+    size = f"{depth['estimate']:.2f} of 1 {_interval(depth)}"
+    turned = {"low": -depth["high"], "high": -depth["low"]}
+    deeper, shallower = min(1.0, 2 * depth["p_more"]), min(1.0, 2 * depth["p_less"])
+    if deeper < ALPHA and share["p_more"] < ALPHA:
+        return (
+            f"Compliance dips at c = {middle:g}, by {size} against the ends (exact two-sided p = {deeper:.2g}); {seen}"
+        )
+    if shallower < ALPHA:
+        return (
+            f"Compliance does not dip at c = {middle:g} but arches: the middle lies {-depth['estimate']:.2f} of 1 "
+            f"{_interval(turned)} above the ends (exact two-sided p = {shallower:.2g}); {seen}"
+        )
+    p_value = min(deeper, shallower)
+    return f"No dip and no arch can be told from chance at c = {middle:g}: magnitude {depth['estimate']:+.2f} " + (
+        f"{_interval(depth)}, exact two-sided p = {p_value:.2g}; {seen}"
+    )
+
+
+def _length(cell: pd.DataFrame, mode: str, limit: int) -> str:
+    words = summarise(cell, ["model"], "words").iloc[0]
+    kept, near = (summarise(cell, ["model"], metric).iloc[0] for metric in ("exact", "near"))
+    if not words["n"]:
+        return ""
+    n = int(kept["n"])
+    keep, close = (round(share["estimate"] * n) for share in (kept, near))
+    return (
+        f"Asked for {mode} {limit} words it writes {words['estimate']:.0f} on average {_interval(words, '.0f')}; "
+        f"of {n} replies {keep} keep the limit, and {close} come within 3 words"
+    )
+
+
+def _interval(row: Any, form: str = ".2f") -> str:
+    return "(no interval)" if row["low"] != row["low"] else f"[{row['low']:{form}}, {row['high']:{form}}]"

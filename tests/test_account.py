@@ -1,0 +1,165 @@
+"""The tables beside every result: what was asked and what it cost, and what a reader must be warned of."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from conftest import completion, failure
+
+from cdct.account import FEW, STATUSES, calls, items_table, warnings
+from cdct.client import Retry
+from cdct.run import COLUMNS, run
+
+DOLLAR = {"input": 1_000_000, "output": 1_000_000}
+
+
+def reply(**more):
+    """A row of a replies frame, of a new call that was answered."""
+    return (
+        dict.fromkeys(COLUMNS)
+        | {
+            "benchmark": "toy",
+            "arm": "baseline",
+            "item": "toy-v1/1",
+            "model": "stub",
+            "sample": 0,
+            "turn": 0,
+            "text": "fine",
+            "status": "ok",
+            "prompt_tokens": 10,
+            "completion_tokens": 5,
+            "cost": 0.25,
+            "cost_new": 0.25,
+            "cached": False,
+            "latency_s": 1.0,
+            "parameters": "{}",
+            "endpoint": "e",
+        }
+        | more
+    )
+
+
+def row(**more):
+    """A scored row, as far as the warnings look at it."""
+    return {"model": "stub", "unscored": "", "flags": ""} | more
+
+
+# ---------------------------------------------------------------------------------------------------------------- calls
+
+
+def test_every_status_is_counted_and_nothing_twice():
+    lost = {"text": None, "cost": None, "cost_new": 0.0}
+    replies = [
+        reply(),
+        reply(cached=True, cost_new=0.0),
+        reply(status="truncated", text="half"),
+        reply(status="empty", text=""),
+        reply(status="failed", **lost),
+        reply(status="skipped", **lost),
+    ]
+    table = calls(pd.DataFrame(replies, columns=COLUMNS)).iloc[0]
+    counted = {status: table[status] for status in STATUSES}
+    assert counted == dict.fromkeys(STATUSES, 0) | dict.fromkeys(("truncated", "empty", "failed", "skipped"), 1) | {
+        "ok": 2
+    }
+    assert (table["calls"], table["new"], table["cached"]) == (6, 3, 1)
+    assert (table["prompt_tokens"], table["completion_tokens"]) == (40, 20)
+    assert (table["cost"], table["cost_new"]) == (1.0, 0.75)
+
+
+def test_a_cost_that_is_not_known_is_not_0():
+    table = calls(pd.DataFrame([reply(), reply(cost=None, cost_new=None)], columns=COLUMNS)).iloc[0]
+    assert math.isnan(table["cost"])
+    assert math.isnan(table["cost_new"])
+
+
+def test_what_was_really_sent_and_served_is_named_in_full():
+    replies = [reply(served_model="b"), reply(served_model="a", parameters='{"temperature":1}'), reply()]
+    table = calls(pd.DataFrame(replies, columns=COLUMNS)).iloc[0]
+    assert table["served_model"] == "a | b"
+    assert table["parameters"] == '{"temperature":1} | {}'
+    assert table["fingerprint"] == ""
+
+
+def test_models_keep_their_order():
+    replies = pd.DataFrame([reply(model="b"), reply(model="a"), reply(model="b")], columns=COLUMNS)
+    assert calls(replies)["model"].tolist() == ["b", "a"]
+
+
+def test_nothing_asked_is_an_empty_table_with_its_columns():
+    table = calls(pd.DataFrame(columns=COLUMNS))
+    assert len(table) == 0
+    assert {"model", "calls", "cost", *STATUSES} <= set(table.columns)
+
+
+def test_the_account_of_a_run_agrees_with_the_endpoint(toy, endpoint, store_path):
+    endpoint.answer = lambda request: (
+        (400, failure("maximum context length")) if request.prompt[-1] == "3" else completion("fine")
+    )
+    model = endpoint.model(price=DOLLAR)
+    first = calls(run(toy.items(5), [model], store=store_path, retry=Retry(first_s=0), progress=False)).iloc[0]
+    again = calls(run(toy.items(5), [model], store=store_path, retry=Retry(first_s=0), progress=False)).iloc[0]
+    assert (first["ok"], first["failed"], first["new"], first["cost_new"], first["cost"]) == (4, 1, 4, 60, 60)
+    assert (again["ok"], again["failed"], again["new"], again["cost_new"], again["cost"]) == (4, 1, 0, 0, 60)
+
+
+# ------------------------------------------------------------------------------------------------------------- warnings
+
+
+def told(replies=(), rows=(), cells=None, notices=()):
+    frame = pd.DataFrame(list(replies), columns=COLUMNS)
+    frame.attrs["notices"] = list(notices)
+    table = warnings(frame, pd.DataFrame(list(rows), columns=["model", "unscored", "flags"]), cells)
+    return list(table.itertuples(index=False, name=None))
+
+
+def test_nothing_odd_is_nothing_said():
+    assert told([reply()], [row()]) == []
+
+
+def test_notices_of_the_run_come_first_and_once():
+    assert told([reply()], [row(unscored="failed")], notices=["stub: stopped", "stub: stopped"]) == [
+        ("warning", "stub: stopped"),
+        ("warning", "stub: 1 of 1 replies could not be scored (failed)"),
+    ]
+
+
+def test_what_could_not_be_scored_is_counted_by_model_and_reason():
+    rows = [row(), row(unscored="failed"), row(unscored="failed"), row(unscored="filtered"), row(model="b")]
+    assert told(rows=rows) == [
+        ("warning", "stub: 2 of 4 replies could not be scored (failed)"),
+        ("warning", "stub: 1 of 4 replies could not be scored (filtered)"),
+    ]
+
+
+def test_flags_are_told_in_words():
+    rows = [row(flags="truncated reasoning"), row(flags="truncated"), row(flags="odd")]
+    assert told(rows=rows) == [
+        (
+            "note",
+            "stub: 2 of 3 replies hit their token limit: scored on what is there, their words are a lower bound",
+        ),
+        ("note", "stub: 1 of 3 replies held reasoning blocks, which were removed before scoring"),
+        ("note", "stub: 1 of 3 replies flagged 'odd'"),
+    ]
+
+
+@pytest.mark.parametrize(("n", "said"), [([FEW, 100], 0), ([FEW - 1, 100], 1)])
+def test_cells_on_few_values_are_pointed_out(n, said):
+    notes = told([reply()], [row()], pd.DataFrame({"n": n}))
+    assert len(notes) == said
+    if said:
+        assert notes[0] == ("note", "1 of 2 cells rest on fewer than 5 values: read their intervals")
+
+
+# ---------------------------------------------------------------------------------------------------------------- items
+
+
+def test_items_are_known_by_one_digest_whatever_their_order(toy):
+    items = toy.items(5)
+    table = items_table(items).iloc[0]
+    assert (table["benchmark"], table["items"]) == ("toy", 5)
+    assert table["sha256"] == items_table(items[::-1]).iloc[0]["sha256"]
+    assert table["sha256"] != items_table(items[1:]).iloc[0]["sha256"]

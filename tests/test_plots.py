@@ -1,0 +1,286 @@
+"""Figures: every one draws what it is given and no more, whatever is missing, and the same data give the same file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.colors import to_hex
+from matplotlib.container import ErrorbarContainer
+
+from cdct import plots
+from cdct.compression import (
+    PUBLISHED_DIPS,
+    card,
+    context_words,
+    dip_summary,
+    dips,
+    generate,
+    null_table,
+    published_means,
+    score,
+    summarise,
+)
+from cdct.core import stream
+
+mpl.use("Agg")
+ITEMS = generate()
+CONTEXT = context_words(ITEMS)
+SHAPES = ([35, 38, 60, 38, 36], [90, 60, 38, 60, 80], [35, 36, 34, 35, 36])
+
+
+def rows_of(models: list[str], lost: str = "") -> pd.DataFrame:
+    """Scored rows of simulated models; replies whose `model item` matches the pattern `lost` failed."""
+    replies = []
+    for number, model in enumerate(models):
+        for item in ITEMS:
+            n = SHAPES[number % 3][round(4 * item.params["c"])] + int(stream("test", model, item.id).integers(-4, 5))
+            row = {"benchmark": "cdct", "arm": "baseline", "item": item.id, "model": model, "sample": 0, "turn": 0}
+            failed = bool(lost) and pd.Series([f"{model} {item.id}"]).str.contains(lost)[0]
+            row |= {"text": None if failed else "word " * n, "status": "failed" if failed else "ok"}
+            replies.append(row | {"finish_reason": "length" if n > 90 else "stop"})
+    return score(ITEMS, pd.DataFrame(replies))
+
+
+Figure = Callable[[pd.DataFrame], Axes]
+FIGURES: dict[str, Figure] = {
+    "words": lambda rows: plots.plot_words(rows, 35, CONTEXT),
+    "levels": lambda rows: plots.plot_levels(
+        summarise(rows), "compliance (0-1)", CONTEXT, published_means(), 0.5, "half"
+    ),
+    "counts": lambda rows: plots.plot_levels(summarise(rows, metric="words"), "words"),
+    "curves": lambda rows: plots.plot_curves(rows, "cc", "compliance (0-1)"),
+    "dips": lambda rows: plots.plot_dips(dips(rows), dip_summary(rows), PUBLISHED_DIPS),
+    "null": lambda rows: plots.plot_null(null_table(rows)),
+    "cards": lambda rows: plots.plot_cards(card(rows)),
+}
+MODELS = ["local/smollm2-135m", "openrouter/one", "vllm/two"]
+
+
+@pytest.fixture(autouse=True)
+def _house_style() -> Iterator[None]:
+    with mpl.rc_context():
+        plots.style()
+        yield
+    plt.close("all")
+
+
+def bars(axes: Axes) -> list[np.ndarray]:
+    """The interval segments drawn in these axes."""
+    drawn = [box.lines[2] for box in axes.containers if isinstance(box, ErrorbarContainer)]
+    return [segment for groups in drawn for group in groups for segment in group.get_segments() if len(segment)]
+
+
+# ---------------------------------------------------------------------------------------------------- whatever is there
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize(
+    ("models", "lost"),
+    [
+        pytest.param(MODELS[:1], "", id="one model"),
+        pytest.param(MODELS, "", id="three models"),
+        pytest.param(MODELS, "/c050", id="no middle level"),
+        pytest.param(MODELS, "one .*/c025|vllm/two ", id="a hole, and a model without any reply"),
+        pytest.param(MODELS[:1], ".", id="nothing at all"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_a_figure_is_drawn_whatever_is_missing(figure: str, models: list[str], lost: str) -> None:
+    axes = FIGURES[figure](rows_of(models, lost))
+    assert isinstance(axes, Axes)
+    axes.figure.set_dpi(30)
+    axes.figure.canvas.draw()
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_nine_models_fit(figure: str) -> None:
+    axes = FIGURES[figure](rows_of([f"host/model-{number}" for number in range(9)]))
+    axes.figure.set_dpi(30)
+    axes.figure.canvas.draw()
+    width, height = axes.figure.get_size_inches()
+    assert width <= 11
+    assert height <= 14
+    box = axes.get_window_extent().transformed(axes.figure.dpi_scale_trans.inverted())
+    assert box.height > 1.2  # the legend has not eaten the axes
+
+
+@pytest.mark.parametrize("levels", [[0.0, 0.5, 1.0], [0.25, 0.5, 0.75]])
+def test_other_levels_are_drawn_at_equal_distances(levels: list[float]) -> None:
+    rows = rows_of(MODELS)
+    axes = FIGURES["levels"](rows[rows["c"].isin(levels)])
+    assert axes.get_xticks().tolist() == [0, 1, 2]
+    assert [label.get_text() for label in axes.get_xticklabels()] == [f"{c:g}\n{CONTEXT[c]:g}" for c in levels]
+
+
+# ------------------------------------------------------------------------------------------------------------ intervals
+
+
+def test_levels_show_every_interval() -> None:
+    table = summarise(rows_of(MODELS))
+    axes = plots.plot_levels(table, "compliance (0-1)")
+    drawn = sorted((round(segment[0, 1], 9), round(segment[1, 1], 9)) for segment in bars(axes))
+    assert drawn == sorted((round(row.low, 9), round(row.high, 9)) for row in table.itertuples())
+    assert axes.get_ylim() == (-0.03, 1.03)
+
+
+def test_no_interval_is_drawn_where_there_is_none() -> None:
+    """An estimate on one concept has no interval: a bar of no length would look certain."""
+    rows = rows_of(MODELS[:1])
+    axes = plots.plot_levels(summarise(rows[rows["concept"] == "recursion"]), "compliance (0-1)")
+    assert [segment for segment in bars(axes) if np.isfinite(segment).all()] == []
+    line = axes.containers[0].lines[0]
+    assert np.isfinite(line.get_ydata()).all()  # the marks are there
+    lone = dip_summary(rows[rows["concept"] == "recursion"])
+    axes = plots.plot_dips(dips(rows[rows["concept"] == "recursion"]), lone)
+    assert [segment for segment in bars(axes) if np.isfinite(segment).all()] == []
+
+
+def test_dips_show_every_curve_and_the_mean_with_its_interval() -> None:
+    rows = rows_of(MODELS)
+    table, summary = dips(rows), dip_summary(rows)
+    axes = plots.plot_dips(table, summary, PUBLISHED_DIPS)
+    clouds = [group for group in axes.collections if isinstance(group, PathCollection) and len(group.get_offsets())]
+    points = np.concatenate([cloud.get_offsets()[:, 0] for cloud in clouds])
+    assert sorted(points.round(9)) == sorted(table["magnitude"].round(9))
+    means = summary[summary["measure"] == "magnitude"]
+    drawn = sorted((round(segment[0, 0], 9), round(segment[1, 0], 9)) for segment in bars(axes))
+    assert drawn == sorted((round(row.low, 9), round(row.high, 9)) for row in means.itertuples())
+    assert sum(len(cloud.get_facecolors()) and (cloud.get_facecolors()[:, 3] > 0).sum() for cloud in clouds) == (
+        table["dips"].sum()
+    )
+    grey = [line.get_xdata()[0] for line in axes.lines if to_hex(line.get_color()).upper() == plots.PUBLISHED]
+    assert grey == list(PUBLISHED_DIPS.values())
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels[-3:] == [f"mean, {model}" for model in sorted(MODELS)]
+    assert "harm principle" in labels
+
+
+def test_cards_show_every_interval_and_what_was_published() -> None:
+    table = card(rows_of(MODELS))
+    axes = plots.plot_cards(table)
+    shown = table[table["unit"] != "words"]
+    drawn = sorted((round(segment[0, 0], 9), round(segment[1, 0], 9)) for segment in bars(axes))
+    assert drawn == sorted((round(row.low, 9), round(row.high, 9)) for row in shown.itertuples())
+    grey = axes.collections[-1].get_offsets()[:, 0]
+    assert sorted(grey) == pytest.approx([0.381, 0.654, 0.972])
+
+
+def test_cards_of_chosen_groups() -> None:
+    table = pd.concat([card(rows_of(MODELS[:1])), card(rows_of(MODELS[:1])).assign(group="Other")])
+    labels = [label.get_text() for label in plots.plot_cards(table, ["Other"]).get_yticklabels()]
+    assert labels
+    assert all(label.startswith("Other: ") for label in labels)
+
+
+def test_words_show_every_reply_and_the_cut_ones_hollow() -> None:
+    rows = rows_of(MODELS[1::-1])
+    axes = plots.plot_words(rows, 35, CONTEXT)
+    for panel, model in zip(axes.figure.axes, rows["model"].unique(), strict=False):
+        part = rows[rows["model"] == model]
+        whole, cut = panel.collections
+        heights = np.concatenate([whole.get_offsets()[:, 1], cut.get_offsets()[:, 1]])
+        assert sorted(heights) == sorted(part["words"])
+        assert len(cut.get_offsets()) == (part["flags"] == "truncated").sum()
+        assert panel.get_title(loc="left").startswith(f"{model}\nn = 40")
+        assert panel.get_yscale() == "log"
+
+
+def test_a_reply_without_a_word_stands_at_the_foot() -> None:
+    rows = rows_of(MODELS[:1])
+    rows.loc[0, "words"] = 0
+    axes = plots.plot_words(rows, 35)
+    ticks = dict(zip([label.get_text() for label in axes.get_yticklabels()], axes.get_yticks(), strict=True))
+    assert ticks["0"] == axes.collections[0].get_offsets()[:, 1].min() < ticks["1"]
+    assert axes.get_ylim()[0] < ticks["0"]
+
+
+def test_the_null_shows_what_was_observed() -> None:
+    table = null_table(rows_of(MODELS[:1]))
+    axes = plots.plot_null(table)
+    heights = [bar.get_height() for bar in axes.patches if hasattr(bar, "get_height")]
+    assert heights == pytest.approx(table["chance"].tolist())
+    seen = int(table.loc[table["observed"], "dips"].iloc[0])
+    assert axes.get_title(loc="left") == f"{MODELS[0]}: {seen} of 8 dip"
+    assert [to_hex(bar.get_facecolor()) for bar in axes.patches].count("#d0d0d0") == 8
+
+
+def test_a_cell_without_a_reply_is_empty() -> None:
+    axes = plots.plot_curves(rows_of(MODELS[:1], "recursion/c050"), "cc", "compliance (0-1)")
+    numbers = [text.get_text() for text in axes.texts]
+    assert len(numbers) == 39
+    assert all(text.isdigit() for text in numbers)
+
+
+# -------------------------------------------------------------------------------------------------------------- colours
+
+
+def test_a_model_looks_the_same_in_whatever_company() -> None:
+    def colours(models: list[str]) -> dict[str, Any]:
+        axes = plots.plot_levels(summarise(rows_of(models)), "compliance (0-1)")
+        named = zip(*axes.get_legend_handles_labels(), strict=True)
+        return {label.split(" (")[0]: to_hex(handle.lines[0].get_color()) for handle, label in named}
+
+    together = colours(MODELS)
+    for model in MODELS:
+        assert colours([model])[model] == together[model]
+        assert together[model].upper() == plots.look(model)["color"]
+    assert colours(MODELS[::-1]) == together
+
+
+def test_no_model_of_the_file_looks_like_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {f"model {number}": None for number in range(len(plots.COLOURS) * len(plots.MARKERS))}
+    monkeypatch.setattr(plots, "load_models", lambda: names)
+    assert len({tuple(plots.look(name).values()) for name in names}) == len(names)
+    assert plots.PUBLISHED not in plots.COLOURS
+
+
+def test_colours_can_be_told_from_white() -> None:
+    for colour in (*plots.COLOURS, plots.PUBLISHED):
+        red, green, blue = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
+        linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in (red, green, blue)]
+        luminance = float(np.dot([0.2126, 0.7152, 0.0722], linear))
+        assert 1.05 / (luminance + 0.05) >= 2  # WCAG's contrast; lines and marks are large
+
+
+# ---------------------------------------------------------------------------------------------------------- same bytes
+
+DRAW = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import test_plots as t
+t.plots.style()
+for name, figure in t.FIGURES.items():
+    t.plots.save(figure(t.rows_of(t.MODELS)), f"{sys.argv[2]}/{name}.svg")
+"""
+
+
+def test_two_processes_draw_the_same_bytes(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    drawing = []
+    for seed, run in enumerate(("one", "two"), start=1):
+        (tmp_path / run).mkdir()
+        arguments = [sys.executable, "-c", DRAW, str(Path(__file__).parent), str(tmp_path / run)]
+        drawing.append(subprocess.Popen(arguments, env=environment | {"PYTHONHASHSEED": str(seed)}))
+    assert [process.wait() for process in drawing] == [0, 0]
+    found = [
+        {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted((tmp_path / run).glob("*.svg"))}
+        for run in ("one", "two")
+    ]
+    assert len(found[0]) == len(FIGURES)
+    assert found[0] == found[1]
+    text = (tmp_path / "one" / "levels.svg").read_text(encoding="utf-8")
+    assert "<dc:date>" not in text
+    assert "Matplotlib v" not in text
