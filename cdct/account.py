@@ -18,28 +18,28 @@ FEW = 5
 def calls(replies: pd.DataFrame) -> pd.DataFrame:
     """What was asked: one row per model, with counts by status, tokens, cost, and what was really sent and served.
 
-    Columns: model, calls, new, cached, one per status, prompt_tokens, completion_tokens, cost, cost_new, served_model,
-    fingerprint, endpoint, parameters (every distinct value, joined by " | ").
+    Columns: model, calls, one per status, prompt_tokens, completion_tokens, cost, served_model, fingerprint, endpoint,
+    parameters (every distinct value, joined by " | "). Cost is what the replies cost when they were first asked for.
+    What of it was new in this run is not here: the table of a run and of its repetition are the same.
     """
     import pandas as pd
 
     def distinct(values: pd.Series) -> str:
         return " | ".join(sorted({str(value) for value in values.dropna()}))
 
-    sums, costs = ("prompt_tokens", "completion_tokens"), ("cost", "cost_new")
+    sums = ("prompt_tokens", "completion_tokens")
     texts = ("served_model", "fingerprint", "endpoint", "parameters")
     rows = []
     for name, group in replies.groupby("model", sort=False):
         answered = group[group["text"].notna()]
         counts = {status: int((group["status"] == status).sum()) for status in STATUSES}
         rows.append(
-            {"model": name, "calls": len(group), "new": int((~answered["cached"].astype(bool)).sum())}
-            | {"cached": int(answered["cached"].astype(bool).sum()), **counts}
+            {"model": name, "calls": len(group), **counts}
             | {column: int(answered[column].fillna(0).sum()) for column in sums}
-            | {column: float(answered[column].astype(float).sum(skipna=False)) for column in costs}
+            | {"cost": float(answered["cost"].astype(float).sum(skipna=False))}
             | {column: distinct(answered[column]) for column in texts}
         )
-    return pd.DataFrame(rows, columns=["model", "calls", "new", "cached", *STATUSES, *sums, *costs, *texts])
+    return pd.DataFrame(rows, columns=["model", "calls", *STATUSES, *sums, "cost", *texts])
 
 
 def warnings(replies: pd.DataFrame, rows: pd.DataFrame, cells: pd.DataFrame | None = None) -> pd.DataFrame:

@@ -53,10 +53,10 @@ def look(model: str) -> dict[str, Any]:
 def table(frame: pd.DataFrame, digits: int = 3) -> HTML:
     """A frame as a table to be read: no row numbers, rounded, a dash for what is missing; texts are escaped."""
     shown = frame.copy()
-    for name in shown.columns[[pd.api.types.is_float_dtype(kind) for kind in shown.dtypes]]:
-        shown[name] = [
-            f"{value:.{digits}f}".rstrip("0").rstrip(".") if value == value else "–" for value in shown[name]
-        ]
+    for name in shown.select_dtypes("float"):
+        values = shown[name]
+        places = 0 if (values.dropna() % 1 == 0).all() else digits
+        shown[name] = [f"{value:.{places}f}" if value == value else "–" for value in values]
     with pd.option_context("display.max_colwidth", 600):
         return HTML(shown.to_html(index=False, border=0, na_rep="–"))
 

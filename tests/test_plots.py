@@ -284,3 +284,20 @@ def test_two_processes_draw_the_same_bytes(tmp_path: Path) -> None:
     text = (tmp_path / "one" / "levels.svg").read_text(encoding="utf-8")
     assert "<dc:date>" not in text
     assert "Matplotlib v" not in text
+
+
+# --------------------------------------------------------------------------------------------------------------- tables
+
+
+def test_a_table_is_rounded_whole_and_escaped() -> None:
+    frame = pd.DataFrame({"model": ["<b>m</b>", "m"], "n": [8, 0], "c": [1.0, np.nan], "p": [0.12345, np.nan]})
+    html = plots.table(frame, 2).data
+    assert "&lt;b&gt;m&lt;/b&gt;" in html
+    for cell in ("<td>8</td>", "<td>1</td>", "<td>0.12</td>", "<td>–</td>"):
+        assert cell in html
+    assert "0.123" not in html
+    assert "x" * 500 in plots.table(pd.DataFrame({"text": ["x" * 500]})).data
+
+
+def test_an_empty_table_keeps_its_columns() -> None:
+    assert "<th>level</th>" in plots.table(pd.DataFrame(columns=["level", "text"])).data

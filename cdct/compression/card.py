@@ -85,9 +85,13 @@ def findings(rows: pd.DataFrame) -> pd.DataFrame:
         told = condition(*names)
         summary = dip_summary(cell).set_index("measure").to_dict("index")
         middle = sorted(cell["c"].unique())[cell["c"].nunique() // 2]
-        for text in (_dip(summary, middle), _length(cell, *names[1:])):
+        # the second sentence names the limit itself
+        for text, named in (
+            (_dip(summary, middle), told),
+            (_length(cell, *names[1:]), condition(names[0], "exactly", LIMIT)),
+        ):
             if text:
-                out.append({"model": model, "text": f"{text}{told and f' ({told})'}."})
+                out.append({"model": model, "text": f"{text}{named and f' ({named})'}."})
     return pd.DataFrame(out, columns=["model", "text"])
 
 
