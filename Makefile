@@ -56,7 +56,7 @@ lint: environment ## Check code and notebooks, and their format
 
 .PHONY: lab
 lab: environment ## Open JupyterLab in notebooks/
-	$(python) -m jupyterlab --notebook-dir=notebooks
+	$(python) -m jupyterlab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .PHONY: model
 model: environment ## Fetch the embedded model if it is missing, and verify it

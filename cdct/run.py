@@ -7,6 +7,7 @@ asked again. Every planned call has a row in the frame, whether it was answered 
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -146,6 +147,7 @@ class _Job:
         self.unanswered: Counter[str] = Counter()
         self.pending: dict[str, asyncio.Future[Any]] = {}
         self.urls: dict[str, asyncio.Future[tuple[str, ...]]] = {}
+        self.compared: set[tuple[str, frozenset[str], str]] = set()
         self.new = 0
 
     def notice(self, text: str) -> None:
@@ -160,7 +162,7 @@ class _Job:
         from cdct.client import Client
 
         self.ledger = Ledger(self.budget)
-        async with Client(self.concurrency, self.retry, self.notice) as client:
+        async with Client(self.concurrency, self.retry, self.progress.say) as client:
             self.client: Client = client
             async with asyncio.TaskGroup() as group:
                 for number, model in enumerate(self.models):
@@ -187,9 +189,8 @@ class _Job:
             waited = outcome.get("latency_s") is not None and not outcome["cached"]
             since_pause = 0 if waited else since_pause + 1
             if since_pause % 100 == 99:
-                await asyncio.sleep(
-                    0
-                )  # recorded replies and skipped calls wait for nothing: let the others have a turn
+                # recorded replies and skipped calls wait for nothing: let the others have a turn
+                await asyncio.sleep(0)
 
     async def _turn(self, model: Model, unit: Unit, turn: int, messages: Messages) -> dict[str, Any]:
         request = request_of(model, messages, unit.sampling)
@@ -199,6 +200,7 @@ class _Job:
         while (reply := self.store.get(key)) is None and key in self.pending:
             await asyncio.shield(self.pending[key])  # two arms can ask the same: once is enough
         if reply is not None:
+            self._compare(model, request, reply["parameters"])
             return {**reply, **keys, "cached": True, "cost_new": 0.0, "error": None}
         if model.name in self.stopped:
             return {**_NO_REPLY, **keys, "key": key, "status": "skipped", "error": self.stopped[model.name]}
@@ -236,6 +238,7 @@ class _Job:
             await asyncio.shield(asyncio.wrap_future(self.store.put(row)))
             self.new += 1
             self.unanswered[model.name] = 0
+            self._compare(model, request, reply.parameters)
             return {name: row.get(name) for name in _READ} | {"cached": False, "cost_new": reply.cost, "error": None}
         except CallFailed as fault:
             self._consider_stopping(model, fault)
@@ -243,6 +246,16 @@ class _Job:
         finally:
             if self.ledger.limited:
                 await asyncio.shield(self.ledger.settle(usd, tokens, spent_usd, spent_tokens))
+
+    def _compare(self, model: Model, request: Mapping[str, Any], parameters: str) -> None:
+        """Notice what a reply was asked without, be it new or recorded: a reader must know in either case."""
+        asked = frozenset(request) - {"model", "messages"}
+        if (model.name, asked, parameters) in self.compared:
+            return
+        self.compared.add((model.name, asked, parameters))
+        missing = sorted(asked - set(json.loads(parameters)))
+        if missing:
+            self.notice(f"{model.name}: refuses {', '.join(missing)}: replies were made with {parameters}")
 
     def _consider_stopping(self, model: Model, fault: CallFailed) -> None:
         self.unanswered[model.name] += fault.retry

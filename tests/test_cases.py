@@ -259,7 +259,9 @@ def test_B124_a_refused_temperature_is_dropped_and_recorded(toy, endpoint, store
     )
     frame = run(toy.items(3), [endpoint.model()], store=store_path, progress=False)
     assert [json.loads(sent).get("temperature") for sent in frame["parameters"]] == [None] * 3
-    assert frame.attrs["notices"] == ["stub refuses the parameter 'temperature': left out from now on"]
+    assert frame.attrs["notices"] == [
+        f"stub: refuses temperature: replies were made with {frame['parameters'].iloc[0]}"
+    ]
 
 
 def test_B126_cached_tokens_are_billed_once(toy, endpoint, store_path):
