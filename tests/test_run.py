@@ -334,7 +334,8 @@ def test_a_server_that_dies_stops_the_model_after_a_while(toy, ask, endpoint):
     endpoint.answer = lambda request: "fine" if int(re.search(r"\d+$", request.prompt)[0]) < 5 else CUT
     frame = ask(toy.items(300), endpoint.model(), concurrency=4, retry=Retry(attempts=2, first_s=0))
     assert int((frame["status"] == "ok").sum()) == 5
-    assert 50 <= int((frame["status"] == "failed").sum()) <= 54
+    # an answer that was written down in between starts the count anew, and four are open when the last one fails
+    assert 50 <= int((frame["status"] == "failed").sum()) <= 60
     assert re.match(
         r"stub: stopped: 50 calls in a row got no answer, the last one: no connection to http://127",
         frame.attrs["notices"][0],
