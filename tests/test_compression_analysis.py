@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ import statsmodels.api as sm
 from scipy import stats
 
 from cdct.compression import (
-    PUBLISHED_DIPS,
     card,
     compliance_score,
     concepts,
@@ -24,6 +24,7 @@ from cdct.compression import (
     examples,
     generate,
     null_table,
+    published_dips,
     published_means,
     score,
     summarise,
@@ -128,7 +129,7 @@ def test_no_rows_give_empty_tables_with_their_columns() -> None:
     rows = rows_of({"a": "keep"}).iloc[:0]
     assert list(summarise(rows).columns[:4]) == ["model", "c", "metric", "estimate"]
     assert list(dip_summary(rows).columns[:4]) == ["model", "metric", "measure", "estimate"]
-    assert list(dips(rows).columns[:3]) == ["model", "arm", "concept"]
+    assert list(dips(rows).columns[:5]) == ["model", "arm", "mode", "limit", "concept"]
     assert list(null_table(rows).columns) == ["model", "dips", "chance", "observed", "n"]
     assert [len(table) for table in (summarise(rows), dip_summary(rows), dips(rows), null_table(rows))] == [0] * 4
 
@@ -310,7 +311,9 @@ def test_the_published_means_are_the_papers() -> None:
 def test_the_papers_means_do_not_give_its_magnitude() -> None:
     means = published_means().set_index("c")["estimate"]
     assert 10 * ((means[0.0] + means[1.0]) / 2 - means[0.5]) == pytest.approx(1.535)
-    assert list(PUBLISHED_DIPS.values()) == [0.381, pytest.approx((means[0.0] + means[1.0]) / 2 - means[0.5])]
+    assert published_dips() == pytest.approx(
+        {"prevalence": 0.972, "magnitude": 0.381, "magnitude of its means": (means[0.0] + means[1.0]) / 2 - means[0.5]}
+    )
 
 
 # --------------------------------------------------------------------------------------------------------- the findings
@@ -340,7 +343,7 @@ def test_what_is_found_is_said_in_a_sentence(shape: str, start: str) -> None:
 def test_a_sentence_holds_the_numbers_that_it_rests_on() -> None:
     first, second = told(rows_of({"m": "dip"}))
     depth = dip_summary(rows_of({"m": "dip"})).set_index("measure").loc["magnitude"]
-    assert f"[{depth['low']:.2f}, {depth['high']:.2f}] against the ends (exact two-sided p = " in first
+    assert f"[{depth['low']:.2f}, {depth['high']:.2f}] against the ends (exact two-sided p < 1e-10); " in first
     assert first.endswith("; 8 of 8 curves dip, 2.1 would by chance.")
     assert second.endswith("; of 40 replies 8 keep the limit, and 32 come within 3 words.")
 
@@ -350,7 +353,49 @@ def test_depth_without_dips_is_no_dip() -> None:
     rows = rows_of({"m": "keep"})
     rows["cc"] = np.where(rows["c"] == 1.0, 0.9, 0.01 * np.round(4 * rows["c"]) * (rows["c"] < 0.5))
     assert dip_summary(rows).set_index("measure").loc["magnitude", "p_more"] < 0.01
-    assert told(rows)[0].startswith("No dip and no arch can be told from chance")
+    assert told(rows)[0].startswith("The middle, c = 0.5, lies below the mean of the ends by 0.45 of 1 [")
+    assert "0 of 8 curves dip" in told(rows)[0]
+    assert told(rows)[0].endswith("that is a rise or a fall, not a dip.")
+
+
+def test_a_claim_needs_the_two_sided_p(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One tail of .03 is .06 in both directions: nothing is claimed of it, in neither direction."""
+    rows = rows_of({"m": "dip"})
+    for tail in ("p_more", "p_less"):
+        summary = dip_summary(rows).assign(**{"p_more": 1.0, "p_less": 1.0, tail: 0.03})
+        monkeypatch.setattr(sys.modules["cdct.compression.card"], "dip_summary", lambda cell, summary=summary: summary)
+        assert told(rows)[0].startswith("No dip and no arch can be told from chance")
+        assert "exact two-sided p = 0.06;" in told(rows)[0]
+
+
+# ------------------------------------------------------------------------------------------------ turns and conditions
+
+
+def test_of_a_conversation_the_last_turn_counts() -> None:
+    item = next(item for item in generate() if item.params["c"] == 0.5)
+    keys = {"benchmark": "cdct", "arm": "talk", "item": item.id, "model": "m", "sample": 0}
+    replies = [
+        keys | {"turn": turn, "text": "word " * n, "status": "ok", "finish_reason": "stop"}
+        for turn, n in enumerate((70, 35))
+    ]
+    rows = score([item], pd.DataFrame(replies))
+    assert rows["last"].tolist() == [False, True]
+    assert summarise(rows, ["model"])[["estimate", "n"]].iloc[0].tolist() == [1.0, 1]
+    assert summarise(rows, ["model", "turn"])["estimate"].tolist() == [0.0, 1.0]
+    replies[1] |= {"text": None, "status": "failed"}
+    rows = score([item], pd.DataFrame(replies))
+    assert summarise(rows, ["model"])[["n", "n_unscored"]].iloc[0].tolist() == [0, 1]  # not the turn before it
+
+
+@pytest.mark.parametrize(("name", "value"), [("arm", "plain"), ("mode", "at most"), ("limit", 60)])
+def test_conditions_are_never_averaged(name: str, value: object) -> None:
+    rows = rows_of({"m": "dip"})
+    both = pd.concat([rows, rows.assign(**{name: value})])
+    for function in (summarise, dip_summary, null_table):
+        with pytest.raises(ValueError, match=f"the rows mix {name} .*; add '{name}' to `by`, or take one"):
+            function(both)
+    assert len(summarise(both, ["model", "c", name])) == 10
+    assert len(dips(both)) == 16
 
 
 def test_nothing_is_said_of_what_was_not_seen() -> None:

@@ -22,17 +22,18 @@ from matplotlib.container import ErrorbarContainer
 
 from cdct import plots
 from cdct.compression import (
-    PUBLISHED_DIPS,
     card,
     context_words,
     dip_summary,
     dips,
     generate,
     null_table,
+    published_dips,
     published_means,
     score,
     summarise,
 )
+from cdct.compression import plots as cdct_plots
 from cdct.core import stream
 
 mpl.use("Agg")
@@ -56,14 +57,14 @@ def rows_of(models: list[str], lost: str = "") -> pd.DataFrame:
 
 Figure = Callable[[pd.DataFrame], Axes]
 FIGURES: dict[str, Figure] = {
-    "words": lambda rows: plots.plot_words(rows, 35, CONTEXT),
-    "levels": lambda rows: plots.plot_levels(
+    "words": lambda rows: cdct_plots.plot_words(rows, 35, CONTEXT),
+    "levels": lambda rows: cdct_plots.plot_levels(
         summarise(rows), "compliance (0-1)", CONTEXT, published_means(), 0.5, "half"
     ),
-    "counts": lambda rows: plots.plot_levels(summarise(rows, metric="words"), "words"),
-    "curves": lambda rows: plots.plot_curves(rows, "cc", "compliance (0-1)"),
-    "dips": lambda rows: plots.plot_dips(dips(rows), dip_summary(rows), PUBLISHED_DIPS),
-    "null": lambda rows: plots.plot_null(null_table(rows)),
+    "counts": lambda rows: cdct_plots.plot_levels(summarise(rows, metric="words"), "words"),
+    "curves": lambda rows: cdct_plots.plot_curves(rows, "cc", "compliance (0-1)"),
+    "dips": lambda rows: cdct_plots.plot_dips(dips(rows), dip_summary(rows), published_dips()),
+    "null": lambda rows: cdct_plots.plot_null(null_table(rows)),
     "cards": lambda rows: plots.plot_cards(card(rows)),
 }
 MODELS = ["local/smollm2-135m", "openrouter/one", "vllm/two"]
@@ -130,7 +131,7 @@ def test_other_levels_are_drawn_at_equal_distances(levels: list[float]) -> None:
 
 def test_levels_show_every_interval() -> None:
     table = summarise(rows_of(MODELS))
-    axes = plots.plot_levels(table, "compliance (0-1)")
+    axes = cdct_plots.plot_levels(table, "compliance (0-1)")
     drawn = sorted((round(segment[0, 1], 9), round(segment[1, 1], 9)) for segment in bars(axes))
     assert drawn == sorted((round(row.low, 9), round(row.high, 9)) for row in table.itertuples())
     assert axes.get_ylim() == (-0.03, 1.03)
@@ -139,19 +140,19 @@ def test_levels_show_every_interval() -> None:
 def test_no_interval_is_drawn_where_there_is_none() -> None:
     """An estimate on one concept has no interval: a bar of no length would look certain."""
     rows = rows_of(MODELS[:1])
-    axes = plots.plot_levels(summarise(rows[rows["concept"] == "recursion"]), "compliance (0-1)")
+    axes = cdct_plots.plot_levels(summarise(rows[rows["concept"] == "recursion"]), "compliance (0-1)")
     assert [segment for segment in bars(axes) if np.isfinite(segment).all()] == []
     line = axes.containers[0].lines[0]
     assert np.isfinite(line.get_ydata()).all()  # the marks are there
     lone = dip_summary(rows[rows["concept"] == "recursion"])
-    axes = plots.plot_dips(dips(rows[rows["concept"] == "recursion"]), lone)
+    axes = cdct_plots.plot_dips(dips(rows[rows["concept"] == "recursion"]), lone)
     assert [segment for segment in bars(axes) if np.isfinite(segment).all()] == []
 
 
 def test_dips_show_every_curve_and_the_mean_with_its_interval() -> None:
     rows = rows_of(MODELS)
     table, summary = dips(rows), dip_summary(rows)
-    axes = plots.plot_dips(table, summary, PUBLISHED_DIPS)
+    axes = cdct_plots.plot_dips(table, summary, published_dips())
     clouds = [group for group in axes.collections if isinstance(group, PathCollection) and len(group.get_offsets())]
     points = np.concatenate([cloud.get_offsets()[:, 0] for cloud in clouds])
     assert sorted(points.round(9)) == sorted(table["magnitude"].round(9))
@@ -162,7 +163,7 @@ def test_dips_show_every_curve_and_the_mean_with_its_interval() -> None:
         table["dips"].sum()
     )
     grey = [line.get_xdata()[0] for line in axes.lines if to_hex(line.get_color()).upper() == plots.PUBLISHED]
-    assert grey == list(PUBLISHED_DIPS.values())
+    assert grey == [published_dips()["magnitude"], published_dips()["magnitude of its means"]]
     labels = [label.get_text() for label in axes.get_yticklabels()]
     assert labels[-3:] == [f"mean, {model}" for model in sorted(MODELS)]
     assert "harm principle" in labels
@@ -187,7 +188,7 @@ def test_cards_of_chosen_groups() -> None:
 
 def test_words_show_every_reply_and_the_cut_ones_hollow() -> None:
     rows = rows_of(MODELS[1::-1])
-    axes = plots.plot_words(rows, 35, CONTEXT)
+    axes = cdct_plots.plot_words(rows, 35, CONTEXT)
     for panel, model in zip(axes.figure.axes, rows["model"].unique(), strict=False):
         part = rows[rows["model"] == model]
         whole, cut = panel.collections
@@ -201,7 +202,7 @@ def test_words_show_every_reply_and_the_cut_ones_hollow() -> None:
 def test_a_reply_without_a_word_stands_at_the_foot() -> None:
     rows = rows_of(MODELS[:1])
     rows.loc[0, "words"] = 0
-    axes = plots.plot_words(rows, 35)
+    axes = cdct_plots.plot_words(rows, 35)
     ticks = dict(zip([label.get_text() for label in axes.get_yticklabels()], axes.get_yticks(), strict=True))
     assert ticks["0"] == axes.collections[0].get_offsets()[:, 1].min() < ticks["1"]
     assert axes.get_ylim()[0] < ticks["0"]
@@ -209,7 +210,7 @@ def test_a_reply_without_a_word_stands_at_the_foot() -> None:
 
 def test_the_null_shows_what_was_observed() -> None:
     table = null_table(rows_of(MODELS[:1]))
-    axes = plots.plot_null(table)
+    axes = cdct_plots.plot_null(table)
     heights = [bar.get_height() for bar in axes.patches if hasattr(bar, "get_height")]
     assert heights == pytest.approx(table["chance"].tolist())
     seen = int(table.loc[table["observed"], "dips"].iloc[0])
@@ -218,7 +219,7 @@ def test_the_null_shows_what_was_observed() -> None:
 
 
 def test_a_cell_without_a_reply_is_empty() -> None:
-    axes = plots.plot_curves(rows_of(MODELS[:1], "recursion/c050"), "cc", "compliance (0-1)")
+    axes = cdct_plots.plot_curves(rows_of(MODELS[:1], "recursion/c050"), "cc", "compliance (0-1)")
     numbers = [text.get_text() for text in axes.texts]
     assert len(numbers) == 39
     assert all(text.isdigit() for text in numbers)
@@ -229,7 +230,7 @@ def test_a_cell_without_a_reply_is_empty() -> None:
 
 def test_a_model_looks_the_same_in_whatever_company() -> None:
     def colours(models: list[str]) -> dict[str, Any]:
-        axes = plots.plot_levels(summarise(rows_of(models)), "compliance (0-1)")
+        axes = cdct_plots.plot_levels(summarise(rows_of(models)), "compliance (0-1)")
         named = zip(*axes.get_legend_handles_labels(), strict=True)
         return {label.split(" (")[0]: to_hex(handle.lines[0].get_color()) for handle, label in named}
 
@@ -297,6 +298,11 @@ def test_a_table_is_rounded_whole_and_escaped() -> None:
         assert cell in html
     assert "0.123" not in html
     assert "x" * 500 in plots.table(pd.DataFrame({"text": ["x" * 500]})).data
+
+
+def test_what_is_not_zero_does_not_look_like_it() -> None:
+    html = plots.table(pd.DataFrame({"p": [1.2e-6, 0.5, 0.0]}), 4).data
+    assert [f"<td>{cell}</td>" in html for cell in ("1.2e-06", "0.5000", "0.0000")] == [True] * 3
 
 
 def test_an_empty_table_keeps_its_columns() -> None:

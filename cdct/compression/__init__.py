@@ -4,12 +4,12 @@
 """
 
 from cdct.compression.analysis import (
-    PUBLISHED_DIPS,
     context_words,
     dip_summary,
     dips,
     examples,
     null_table,
+    published_dips,
     published_means,
     summarise,
 )
@@ -25,7 +25,6 @@ __all__ = [
     "LEVELS",
     "LIMIT",
     "MODES",
-    "PUBLISHED_DIPS",
     "VERSION",
     "card",
     "compliance_score",
@@ -39,9 +38,10 @@ __all__ = [
     "generate",
     "messages",
     "null_table",
+    "published_dips",
     "published_means",
     "score",
     "summarise",
 ]
 
-BENCHMARKS.add("cdct", Benchmark("cdct", "Compression (CDCT)", ARMS, BASELINE, SAMPLING))
+BENCHMARKS.add("cdct", Benchmark("cdct", "Compression (CDCT)", ARMS, BASELINE, SAMPLING, {"concepts": concepts}))

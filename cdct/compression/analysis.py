@@ -25,18 +25,37 @@ def _metric(metric: str) -> tuple[float, float] | None:
     return METRICS[metric]
 
 
+CONDITION = ["arm", "mode", "limit"]
+"""What a model was asked under. Numbers of different conditions are never averaged."""
+CURVE = ["model", *CONDITION, "concept"]
+"""What names a curve over the levels."""
+
+
+def _final(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The rows that a statistic by these columns rests on: last turns, unless it is by turn; one condition per cell."""
+    for name in CONDITION:
+        found = rows[name].unique()
+        if name not in by and len(found) > 1:
+            values = ", ".join(map(repr, found))
+            raise ValueError(
+                f"the rows mix {name} {values}, which can't be averaged; add {name!r} to `by`, or take one"
+            )
+    return rows if "turn" in by else rows[rows["last"].astype(bool)]
+
+
 def summarise(rows: pd.DataFrame, by: Sequence[str] = ("model", "c"), metric: str = "cc") -> pd.DataFrame:
     """The mean of a metric in each cell of `by`, with its interval from the spread between concepts.
 
     Columns: `by`, metric, estimate, low, high, n, n_unscored, n_truncated, estimate_all, method. The estimate is over
     scored replies; `estimate_all` counts each unscored one as 0 (NaN for a metric without bounds). A truncated reply is
-    scored on what is there: its words are a lower bound, and `n_truncated` says how many there were.
+    scored on what is there: its words are a lower bound, and `n_truncated` says how many there were. Of a conversation
+    the last turn counts, unless `turn` is in `by`; ValueError when a cell would mix conditions.
     """
     import pandas as pd
 
     bounds = _metric(metric)
     out = []
-    for names, cell in rows.groupby(list(by), sort=True, observed=True):
+    for names, cell in _final(rows, by).groupby(list(by), sort=True, observed=True):
         found, n_all = scored(cell), len(cell)
         estimate = resample.mean(found[metric], found[CLUSTER], bounds)
         out.append(
@@ -62,23 +81,19 @@ def _curve(cell: pd.DataFrame, metric: str) -> tuple[pd.Series, str]:
     return curve, f"no scored reply at c = {missing}" if missing else ""
 
 
-CURVE = ["model", "arm", "concept"]
-"""What names a curve."""
-
-
 def dips(rows: pd.DataFrame, metric: str = "cc") -> pd.DataFrame:
-    """One row per model, arm and concept: the curve's ends and middle, whether it dips, how deep, where it is lowest.
+    """One row per model, condition and concept: the curve's ends and middle, whether it dips, how deep, where lowest.
 
-    Columns: model, arm, concept, domain, metric, levels, start, middle, end, dips (True, False, None), magnitude,
-    trough (c; NaN where several levels are equally low), n, n_unscored, unscored. Samples of a level are averaged
-    first. A curve with a level without any scored reply has no dip: `dips` is None and `unscored` says which level is
-    missing.
+    Columns: model, arm, mode, limit, concept, domain, metric, levels, start, middle, end, dips (True, False, None),
+    magnitude, trough (c; NaN where several levels are equally low), n, n_unscored, unscored. Samples of a level are
+    averaged first. A curve with a level without any scored reply has no dip: `dips` is None and `unscored` says which
+    level is missing.
     """
     import pandas as pd
 
     _metric(metric)
     out = []
-    for names, cell in rows.groupby(CURVE, sort=True):
+    for names, cell in _final(rows, CURVE).groupby(CURVE, sort=True):
         curve, unscored = _curve(cell, metric)
         n = len(scored(cell))
         row: dict[str, Any] = dict(zip(CURVE, names, strict=True)) | {
@@ -92,13 +107,13 @@ def dips(rows: pd.DataFrame, metric: str = "cc") -> pd.DataFrame:
             row |= {"dips": found.dips, "magnitude": found.magnitude}
             row |= {} if found.trough is None else {"trough": curve.index[found.trough]}
         out.append(row)
-    columns = ["model", "arm", "concept", "domain", "metric", "levels", "start", "middle", "end", "dips", "magnitude"]
+    columns = [*CURVE, "domain", "metric", "levels", "start", "middle", "end", "dips", "magnitude"]
     return pd.DataFrame(out, columns=[*columns, "trough", "n", "n_unscored", "unscored"])
 
 
 def _null(rows: pd.DataFrame, metric: str) -> dip_stats.Null:
     """The exact null of all whole curves; those of one concept answer the same texts, so their levels move together."""
-    found = [(names[-1], *_curve(cell, metric)) for names, cell in rows.groupby(CURVE, sort=True)]
+    found = [(names[-1], *_curve(cell, metric)) for names, cell in _final(rows, CURVE).groupby(CURVE, sort=True)]
     whole = [(concept, curve.tolist()) for concept, curve, unscored in found if not unscored]
     # a curve with other levels than the rest of its concept can't be put into their order
     return dip_stats.exact_null([curve for _, curve in whole], [(concept, len(curve)) for concept, curve in whole])
@@ -116,7 +131,7 @@ def dip_summary(rows: pd.DataFrame, by: Sequence[str] = ("model",), metric: str 
     import pandas as pd
 
     out = []
-    for names, cell in rows.groupby(list(by), sort=True, observed=True):
+    for names, cell in _final(rows, by).groupby(list(by), sort=True, observed=True):
         table = dips(cell, metric)
         whole = table[table["dips"].notna()]
         null = _null(cell, metric)
@@ -155,7 +170,7 @@ def null_table(rows: pd.DataFrame, metric: str = "cc") -> pd.DataFrame:
     import pandas as pd
 
     out = []
-    for model, cell in rows.groupby("model", sort=True):
+    for model, cell in _final(rows, ["model"]).groupby("model", sort=True):
         table = dips(cell, metric)
         found = table["dips"].dropna()
         for number, chance in enumerate(_null(cell, metric).shares):
@@ -175,8 +190,21 @@ def published_means() -> pd.DataFrame:
     return means.set_axis(["estimate", "low", "high"], axis=1).assign(c=c).reset_index(drop=True)
 
 
-PUBLISHED_DIPS = {"paper, as printed: .381": 0.381, "paper, from its means: .154": 0.1535}
-"""The paper's dip magnitude: printed (section 4.1), and (8.12 + 8.03) / 2 - 6.54 of its own means, on 0-1."""
+def published_dips() -> dict[str, float]:
+    """What the paper says of its dips on 0-1: prevalence (70 of 72), magnitude, and the magnitude of its own means.
+
+    The printed magnitude, .381 (section 4.1), does not follow from the printed means at c = 0, 0.5 and 1.
+    """
+    from cdct.core import read_table
+
+    scalars = read_table("data/published/cdct_scalars.csv").set_index("quantity")["value"].astype(float)
+    printed = read_table("data/published/cdct_means_by_level.csv").set_index("quantity")["mean"]
+    means = published_means().set_index("c")["estimate"]
+    return {
+        "prevalence": scalars["u_curve_prevalence_a"] / 100,
+        "magnitude": float(printed["U_magnitude"]),
+        "magnitude of its means": dip_stats.dip(means.loc[[0.0, 0.5, 1.0]].tolist()).magnitude,
+    }
 
 
 def context_words(items: Sequence[Item]) -> pd.Series:
@@ -196,7 +224,7 @@ def examples(rows: pd.DataFrame, replies: pd.DataFrame) -> pd.DataFrame:
 
     texts = replies.set_index(KEYS)["text"]
     out = []
-    for (model, c), cell in scored(rows).groupby(["model", "c"], sort=True):
+    for (model, c), cell in scored(_final(rows, ["model"])).groupby(["model", "c"], sort=True):
         ranked = cell.assign(off=cell["deviation"].abs()).sort_values(["off", "concept"])
         for which, row in (("nearest", ranked.iloc[0]), ("farthest", ranked.iloc[-1])):
             shown = row[["concept", "words", "cc", "coverage"]].to_dict() | {"text": texts.loc[tuple(row[KEYS])]}

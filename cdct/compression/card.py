@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cdct.compression.analysis import dip_summary, published_means, summarise
-from cdct.compression.items import LIMIT
+from cdct.compression.analysis import CONDITION, dip_summary, published_dips, published_means, summarise
+from cdct.compression.items import LEVELS, LIMIT
 from cdct.compression.prompts import BASELINE
 
 if TYPE_CHECKING:
@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
 ALPHA = 0.05
 """A dip or an arch is spoken of when its exact two-sided p (twice the smaller tail) is below this."""
-
-
-CONDITION = ["arm", "mode", "limit"]
 
 
 def condition(arm: str, mode: str, limit: int) -> str:
@@ -30,7 +27,7 @@ def card(rows: pd.DataFrame) -> pd.DataFrame:
     """The lines of each model's card, one set for each condition: dips, compliance in the middle, length, coverage.
 
     Columns: model, group, label, unit, estimate, low, high, n, n_unscored, method, published, published_label. What the
-    paper printed (means over its nine models) stands beside the baseline, where it has the number on the same scale.
+    paper printed (over its nine models) stands beside the baseline at the paper's levels, where it has it on 0-1.
     """
     import pandas as pd
 
@@ -39,16 +36,16 @@ def card(rows: pd.DataFrame) -> pd.DataFrame:
         told = condition(*names)
         middle = sorted(part["c"].unique())[part["c"].nunique() // 2]
         summary = dip_summary(part)
-        paper = "" if told else "CDCT paper, nine models"
-        means = published_means().set_index("c")["estimate"]
+        paper = "" if told or sorted(part["c"].unique()) != list(LEVELS) else "CDCT paper, nine models"
+        printed, means = published_dips(), published_means().set_index("c")["estimate"]
         for label, unit, table, published, source in (
-            ("curves that dip", "share", summary[summary["measure"] == "prevalence"], 0.972, paper),
+            ("curves that dip", "share", summary[summary["measure"] == "prevalence"], printed["prevalence"], paper),
             (
                 "dip magnitude (0-1)",
                 "",
                 summary[summary["measure"] == "magnitude"],
-                0.381,
-                f"{paper}; its means give .15",
+                printed["magnitude"],
+                f"{paper}; its means give {printed['magnitude of its means']:.2f}",
             ),
             (
                 f"compliance at c = {middle:g} (0-1)",
@@ -105,17 +102,20 @@ def _dip(summary: dict[str, dict[str, Any]], middle: float) -> str:
     turned = {"low": -depth["high"], "high": -depth["low"]}
     deeper, shallower = min(1.0, 2 * depth["p_more"]), min(1.0, 2 * depth["p_less"])
     if deeper < ALPHA and share["p_more"] < ALPHA:
-        return (
-            f"Compliance dips at c = {middle:g}, by {size} against the ends (exact two-sided p = {deeper:.2g}); {seen}"
-        )
+        return f"Compliance dips at c = {middle:g}, by {size} against the ends ({_p(deeper)}); {seen}"
     if shallower < ALPHA:
         return (
             f"Compliance does not dip at c = {middle:g} but arches: the middle lies {-depth['estimate']:.2f} of 1 "
-            f"{_interval(turned)} above the ends (exact two-sided p = {shallower:.2g}); {seen}"
+            f"{_interval(turned)} above the ends ({_p(shallower)}); {seen}"
+        )
+    if deeper < ALPHA:
+        return (
+            f"The middle, c = {middle:g}, lies below the mean of the ends by {size} ({_p(deeper)}), but not below both "
+            f"more often than by chance: {seen}; that is a rise or a fall, not a dip"
         )
     p_value = min(deeper, shallower)
     return f"No dip and no arch can be told from chance at c = {middle:g}: magnitude {depth['estimate']:+.2f} " + (
-        f"{_interval(depth)}, exact two-sided p = {p_value:.2g}; {seen}"
+        f"{_interval(depth)}, {_p(p_value)}; {seen}"
     )
 
 
@@ -134,3 +134,8 @@ def _length(cell: pd.DataFrame, mode: str, limit: int) -> str:
 
 def _interval(row: Any, form: str = ".2f") -> str:
     return "(no interval)" if row["low"] != row["low"] else f"[{row['low']:{form}}, {row['high']:{form}}]"
+
+
+def _p(value: float) -> str:
+    # the convolution behind it is right to about twelve digits of the whole, not of so small a tail
+    return "exact two-sided p " + (f"= {value:.2g}" if value >= 1e-10 else "< 1e-10")

@@ -86,20 +86,22 @@ def score(items: Sequence[Item], replies: pd.DataFrame) -> pd.DataFrame:
     """One row per reply: KEYS, the item's parameters, and what was counted.
 
     Columns: status (of the call), flags (what was odd, joined by spaces), unscored ("" or the reason why the numbers
-    are missing), words, deviation (words minus limit; with mode "at most" the words above it), compliance (0-10), cc
-    (the same on 0-1), exact (limit kept to the word), near (within 3 words), coverage (0-1).
+    are missing), last (whether the conversation ended with this turn), words, deviation (words minus limit; with mode
+    "at most" the words above it), compliance (0-10), cc (the same on 0-1), exact (limit kept to the word), near (within
+    3 words), coverage (0-1).
     """
     import pandas as pd
 
     known = {item.id: item for item in items}
+    last = replies.groupby([key for key in KEYS if key != "turn"])["turn"].transform("max") == replies["turn"]
     rows = []
-    for reply in replies.to_dict("records"):
+    for reply, ends in zip(replies.to_dict("records"), last, strict=True):
         item = known.get(reply["item"])
         if item is None:
             raise ValueError(f"score: the reply to {reply['item']!r} belongs to none of the {len(known)} items given")
         row = {key: reply[key] for key in KEYS}
         row |= {name: item.params[name] for name in ("concept", "c", "level_words", "limit", "mode")}
-        row |= {"domain": item.meta["domain"], "status": reply["status"], "flags": "", "unscored": ""}
+        row |= {"domain": item.meta["domain"], "status": reply["status"], "last": ends, "flags": "", "unscored": ""}
         text = reply["text"] if isinstance(reply["text"], str) else None  # a table holds NaN where there is none
         if reply["status"] in UNSCORED:
             row["unscored"] = reply["status"]
@@ -126,7 +128,7 @@ def score(items: Sequence[Item], replies: pd.DataFrame) -> pd.DataFrame:
 
 COLUMNS = [
     *KEYS,
-    *("concept", "domain", "c", "level_words", "limit", "mode", "status", "flags", "unscored"),
+    *("concept", "domain", "c", "level_words", "limit", "mode", "status", "last", "flags", "unscored"),
     *("words", "deviation", "compliance", "cc", "exact", "near", "coverage"),
 ]
 METRICS = {"words": None, "cc": (0.0, 1.0), "exact": (0.0, 1.0), "near": (0.0, 1.0), "coverage": (0.0, 1.0)}

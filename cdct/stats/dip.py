@@ -59,7 +59,8 @@ def exact_null(curves: Sequence[Sequence[float]], blocks: Sequence[Hashable] | N
     triple of distinct ones. Curves of one block (several models on the same texts) are not independent: they are put
     into the same order together, and must have equally many levels; without `blocks` each curve stands alone. The
     number of dips and the sum of magnitudes are sums of independent parts, one per block, hence convolutions. For that
-    a magnitude is rounded to a grid of `step` times the widest range of a curve: the p is that of the rounded sum.
+    a magnitude is rounded to a grid of `step` times the widest range of a curve; sums that rounding could not tell from
+    the observed one count as equal to it, in both tails, so that a p is never too small.
     """
     if not curves:
         return Null(*[math.nan] * 5, np.array([]))
@@ -80,12 +81,13 @@ def exact_null(curves: Sequence[Sequence[float]], blocks: Sequence[Hashable] | N
         total, offset = _convolve(total, _chances(ticks - ticks.min())), offset + int(ticks.min())
     count = sum(one.dips for one in observed)
     seen = sum(int(np.rint(one.magnitude / grid)) for one in observed) - offset
+    alike = len(curves)  # each magnitude, here and in the null, is off by at most half a tick
     return Null(
         float(shares @ np.arange(len(shares))) / len(curves),
         _sum(shares[count:]),
         _sum(shares[: count + 1]),
-        _sum(total[seen:]),
-        _sum(total[: seen + 1]),
+        _sum(total[max(0, seen - alike) :]),
+        _sum(total[: seen + alike + 1]),
         shares,
     )
 
