@@ -4,7 +4,10 @@
 #   PROFILE   smoke, quick or full                       JUDGES    the models that judge
 #   RUN       files of notebooks/runs, without .yaml     CONCEPTS  the concepts of the compression benchmark
 
-PYTHON ?= python3
+# python3, or the first beside it that the lock holds on; where there is none, python3 is refused with the reason.
+fits = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))
+PYTHON ?= $(or $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$name -c '$(fits)' 2>/dev/null && echo $$name && break; done),python3)
 PROFILE ?= quick
 MODELS =
 JUDGES =

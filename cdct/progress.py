@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -27,7 +28,8 @@ class Board:
     """Shows which runs are at work and how far their model calls are; throttled, whatever the notebooks print."""
 
     def __init__(self) -> None:
-        self.live = sys.stderr.isatty()
+        # a terminal without a width, as some recorders are, shows no bar at all
+        self.live = sys.stderr.isatty() and os.get_terminal_size(sys.stderr.fileno()).columns > 0
         self._total: tqdm | None = None
         self._bars: dict[str, tqdm] = {}
         self._began: dict[str, float] = {}

@@ -321,13 +321,14 @@ def test_an_item_is_scored_by_its_own_parameters() -> None:
 
 # ------------------------------------------------------------------------------------------------------- real replies
 
-PUBLIC = (
-    Path(os.environ.get("CDCT_SHARED") or Path(cdct.__file__).resolve().parents[2] / "shared") / "data" / "cdct_public"
+PUBLIC = Path(
+    os.environ.get("CDCT_PUBLIC") or Path(cdct.__file__).resolve().parents[2] / "shared" / "data" / "cdct_public"
 )
+"""The result files of the paper's public code, which carry no licence and are hence not in this repository."""
 
 
 @pytest.mark.skipif(
-    not PUBLIC.is_dir(), reason="the public CDCT results (data/cdct_public of CDCT_SHARED) are not here"
+    not PUBLIC.is_dir(), reason="the public CDCT result files are absent; CDCT_PUBLIC names their folder"
 )
 def test_the_public_replies_follow_their_instructions_and_not_the_limit() -> None:
     """Real replies of eleven models: at c = 0.5 the baseline was told that it may elaborate, the ablation was not."""

@@ -215,9 +215,49 @@ def test_seventy_two_curves_agree_with_simulation(blocks: list[str] | None) -> N
 
 def test_p_values_of_noise_are_spread_evenly() -> None:
     """Under the null a p below a level comes about as often as the level says, and not more."""
-    values = [exact_null(stream("test", "uniform", run).random((8, 5)).tolist()).p_magnitude for run in range(200)]
+    draws = (stream("test", "uniform", run).random((8, 5)).round(2).tolist() for run in range(200))
+    values = [exact_null(curves).p_magnitude for curves in draws]
     for level in (0.05, 0.2, 0.5):
         assert np.mean(np.array(values) <= level) == pytest.approx(level, abs=4 * math.sqrt(level * (1 - level) / 200))
+
+
+RUBRIC = {
+    0: Fraction(10),
+    **{d: 9 - Fraction(d - 1, 2) for d in (1, 2, 3)},
+    **{d: 7 - Fraction(d - 4, 3) for d in (4, 5, 6, 7)},
+    **{d: 5 - Fraction(d - 8, 7) for d in range(8, 16)},
+    **{d: 3 - Fraction(3 * (d - 16), 19) for d in range(16, 36)},
+}
+"""Compliance in the paper's bands by deviation, as fractions: halves, thirds, sevenths and nineteenths."""
+
+
+def test_sums_that_are_equal_in_fractions_are_ties() -> None:
+    """Scores with thirds and sevenths have no decimal form, so equal sums differ in their last bits."""
+    rng = stream("test", "fractions")
+    for _ in range(60):
+        exact = [[RUBRIC[d] / 10 for d in rng.integers(0, 20, 5).tolist()] for _ in range(int(rng.integers(2, 4)))]
+        found = exact_null([[float(value) for value in curve] for curve in exact])
+        chances = {Fraction(0): 1.0}
+        for curve in exact:
+            steps = [(start + end) / 2 - middle for start, middle, end in itertools.permutations(curve, 3)]
+            added: dict[Fraction, float] = {}
+            for total, chance in chances.items():
+                for step in steps:
+                    added[total + step] = added.get(total + step, 0.0) + chance / len(steps)
+            chances = added
+        seen = sum((curve[0] + curve[4]) / 2 - curve[2] for curve in exact)
+        assert found.p_magnitude == pytest.approx(sum(p for x, p in chances.items() if x >= seen), abs=1e-12)
+        assert found.p_magnitude_less == pytest.approx(sum(p for x, p in chances.items() if x <= seen), abs=1e-12)
+
+
+def test_where_there_are_too_many_sums_no_p_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    curves = stream("test", "sums").random((6, 5)).round(2).tolist()
+    exact = exact_null(curves)
+    monkeypatch.setattr("cdct.stats.dip.MOST_SUMS", 300)
+    rounded = exact_null(curves)
+    for name in ("p_magnitude", "p_magnitude_less"):
+        assert getattr(exact, name) <= getattr(rounded, name) + 1e-12
+        assert getattr(rounded, name) == pytest.approx(getattr(exact, name), abs=0.05)
 
 
 def test_no_curves_no_null() -> None:

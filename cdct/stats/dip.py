@@ -52,15 +52,20 @@ def dip(values: Sequence[float]) -> Dip:
     return Dip(bool(min(start, end) > middle), (start + end) / 2 - middle, trough)
 
 
-def exact_null(curves: Sequence[Sequence[float]], blocks: Sequence[Hashable] | None = None, step: float = 1e-4) -> Null:
+MOST_SUMS = 150_000
+"""So many different sums of magnitudes are kept apart. Eight concepts scored by the rubric have fewer, whatever the
+replies; beyond it, sums are rounded to a grid as coarse as it must be."""
+
+
+def exact_null(curves: Sequence[Sequence[float]], blocks: Sequence[Hashable] | None = None) -> Null:
     """The permutation null of a set of curves, by enumeration and convolution, without simulation.
 
     Within each curve every order of its values is equally likely, so the three levels that matter are an ordered
     triple of distinct ones. Curves of one block (several models on the same texts) are not independent: they are put
     into the same order together, and must have equally many levels; without `blocks` each curve stands alone. The
-    number of dips and the sum of magnitudes are sums of independent parts, one per block, hence convolutions. For that
-    a magnitude is rounded to a grid of `step` times the widest range of a curve; sums that rounding could not tell from
-    the observed one count as equal to it, in both tails, so that a p is never too small.
+    number of dips and the sum of magnitudes are sums of independent parts, one per block, whose distributions are added
+    up. Sums that differ by less than what rounding can do (1e-9 of the range of a curve, more only where there are more
+    than `MOST_SUMS` of them) count as equal to the observed one, in both tails, so that no p is too small.
     """
     if not curves:
         return Null(*[math.nan] * 5, np.array([]))
@@ -69,27 +74,53 @@ def exact_null(curves: Sequence[Sequence[float]], blocks: Sequence[Hashable] | N
     together: dict[Hashable, list[Sequence[float]]] = {}
     for name, curve in zip(names, curves, strict=True):
         together.setdefault(name, []).append(curve)
-    grid = step * (max(max(curve) - min(curve) for curve in curves) or 1.0)
-    shares, total, offset = np.array([1.0]), np.array([1.0]), 0
+    shares, sums = np.array([1.0]), _Sums(max(max(curve) - min(curve) for curve in curves) or 1.0)
     for name, block in together.items():
         if len({len(curve) for curve in block}) > 1:
             raise ValueError(f"exact_null: the curves of block {name!r} have different numbers of levels")
         values = np.array(block, dtype=float)
         start, middle, end = np.moveaxis(values[:, list(itertools.permutations(range(values.shape[1]), 3))], 2, 0)
-        ticks = np.rint(((start + end) / 2 - middle) / grid).astype(int).sum(axis=0)
         shares = np.convolve(shares, _chances((np.minimum(start, end) > middle).sum(axis=0), len(block) + 1))
-        total, offset = _convolve(total, _chances(ticks - ticks.min())), offset + int(ticks.min())
+        sums.add(((start + end) / 2 - middle).sum(axis=0))
     count = sum(one.dips for one in observed)
-    seen = sum(int(np.rint(one.magnitude / grid)) for one in observed) - offset
-    alike = len(curves)  # each magnitude, here and in the null, is off by at most half a tick
+    at_least, at_most = sums.tails(math.fsum(one.magnitude for one in observed))
     return Null(
         float(shares @ np.arange(len(shares))) / len(curves),
         _sum(shares[count:]),
         _sum(shares[: count + 1]),
-        _sum(total[max(0, seen - alike) :]),
-        _sum(total[: seen + alike + 1]),
+        at_least,
+        at_most,
         shares,
     )
+
+
+class _Sums:
+    """The distribution of a sum of independent parts, each equally likely to have any of its values."""
+
+    def __init__(self, span: float) -> None:
+        self.tick = 1e-9 * span
+        self.slack = 0.0
+        self.support, self.chances = np.array([0]), np.array([1.0])
+
+    def add(self, values: np.ndarray) -> None:
+        """Add a part. Values are kept as whole ticks, and ticks grow where there would be too many sums."""
+        ticks, times = np.unique(np.rint(values / self.tick).astype(np.int64), return_counts=True)
+        self.slack += self.tick
+        sums = (self.support[:, None] + ticks).ravel()
+        self._merge(sums, np.outer(self.chances, times / len(values)).ravel())
+        while len(self.support) > MOST_SUMS:
+            self.tick, coarser = 2 * self.tick, np.rint(self.support / 2).astype(np.int64)
+            self.slack += self.tick
+            self._merge(coarser, self.chances)
+
+    def _merge(self, support: np.ndarray, chances: np.ndarray) -> None:
+        self.support, places = np.unique(support, return_inverse=True)
+        self.chances = np.bincount(places, chances)
+
+    def tails(self, seen: float) -> tuple[float, float]:
+        """The chances of at least, and of at most, the sum that was seen; sums too near to tell apart are in both."""
+        off = self.support * self.tick - seen
+        return _sum(self.chances[off >= -self.slack]), _sum(self.chances[off <= self.slack])
 
 
 def _chances(values: np.ndarray, least: int = 0) -> np.ndarray:
@@ -98,9 +129,3 @@ def _chances(values: np.ndarray, least: int = 0) -> np.ndarray:
 
 def _sum(chances: np.ndarray) -> float:
     return float(np.clip(chances.sum(), 0.0, 1.0))
-
-
-def _convolve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    from scipy import signal
-
-    return np.clip(signal.fftconvolve(a, b), 0, None) if min(len(a), len(b)) > 500 else np.convolve(a, b)
