@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # numpy and pandas are imported where they are used: `import 
 
 KEYS = ["benchmark", "arm", "item", "model", "sample", "turn"]
 """The columns that every row of every frame carries."""
+NAMES = ("benchmark", "arm", "item", "model", "run", "concept", "domain", "served_model", "fingerprint")
+"""Columns that hold names: text in every table, so that a model named "1e5" or "007" stays that."""
 
 Message = dict[str, Any]
 Messages = list[Message]
@@ -137,13 +139,18 @@ class Arm:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark as `run` sees it: its arms by name, the baseline among them, and its request defaults."""
+    """A benchmark as `run` sees it: its arms by name, the baseline among them, and its request defaults.
+
+    `choices` says what runs can choose from by name: a notebook's parameter -> what lists the names it can hold. Each
+    is an option of the report's command line too.
+    """
 
     name: str
     title: str
     arms: Mapping[str, Arm]
     baseline: str
     sampling: Mapping[str, Any]
+    choices: Mapping[str, Callable[[], Iterable[str]]] = field(default_factory=dict)
 
     def arm(self, name: str) -> Arm:
         """The arm of that name; "baseline" names the benchmark's baseline arm."""
@@ -227,11 +234,15 @@ def save_tables(folder: str | os.PathLike[str], **frames: pd.DataFrame) -> None:
 
 
 def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """A CSV table of this workbench. An empty cell is "" in a column that holds any text, and NaN in all others."""
+    """A CSV table of this workbench; the columns of `NAMES` are text, the others what all their cells are.
+
+    An empty cell is "" in a column that holds any text, and NaN in all others.
+    """
     import pandas as pd
 
     # no word means "missing": a model called "None" or a reply "NA" stays what it is
-    table = pd.read_csv(resolve(path), encoding="utf-8", keep_default_na=False, na_values=[""])
+    names = dict.fromkeys(NAMES, str)
+    table = pd.read_csv(resolve(path), encoding="utf-8", dtype=names, keep_default_na=False, na_values=[""])
     texts = [name for name in table if pd.api.types.is_string_dtype(table[name].dtype) and table[name].notna().any()]
     return table.fillna(dict.fromkeys(texts, ""))
 
@@ -244,11 +255,14 @@ def scored(rows: pd.DataFrame) -> pd.DataFrame:
 def read_tables(folder: str | os.PathLike[str], name: str) -> pd.DataFrame:
     """The tables of that name of all runs whose folders lie beside `folder`, stacked, with a column `run`.
 
+    Where a report made any of them, only those of runs that ended well count: the folders with a stamp.json.
     FileNotFoundError when there is none.
     """
     import pandas as pd
 
-    files = sorted(resolve(folder).parent.glob(f"*/{name}.csv"))
+    beside = resolve(folder).parent
+    stamped = {path.parent for path in beside.glob("*/stamp.json")}
+    files = sorted(path for path in beside.glob(f"*/{name}.csv") if not stamped or path.parent in stamped)
     frames = [read_table(file).assign(run=file.parent.name) for file in files]
     filled = [frame for frame in frames if len(frame)]  # pandas warns where an empty one is among them
     if not frames:

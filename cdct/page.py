@@ -11,6 +11,7 @@ import json
 import math
 import os
 import platform
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,7 +24,8 @@ from markupsafe import Markup
 
 import cdct
 from cdct.core import root, write_text
-from cdct.parameters import read_notebook, read_parameters
+from cdct.page_numbers import Total, count, number, share, size, to_number, total
+from cdct.parameters import RunError, read_notebook, read_parameters
 from cdct.results import Failure, Job, find_failure, read_record, stamp, state, world
 from cdct.runfile import PROFILES, Run
 
@@ -76,7 +78,7 @@ def build(profile: str, jobs: Sequence[Job], left_out: Sequence[Run] = ()) -> Pa
         section.waits_for = [other.run.title for other in job.after if not by_name[other.name].has_results]
         if section.waits_for and section.state != "failed":
             section.state = "absent"  # older results of its own would rest on results that are gone
-    asked = calls(sections)
+    asked, (n_asked, answered, cost, unpriced) = calls(sections), totals(sections)
     ended = [section.ended for section in sections if section.has_results and section.ended]
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -85,7 +87,7 @@ def build(profile: str, jobs: Sequence[Job], left_out: Sequence[Run] = ()) -> Pa
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "count": count, "size": size, "share": share}
+    environment.filters |= {"number": number, "count": count, "total": total, "size": size, "share": share}
     html = environment.get_template("report.html.j2").render(
         profile=profile,
         sections=sections,
@@ -96,7 +98,10 @@ def build(profile: str, jobs: Sequence[Job], left_out: Sequence[Run] = ()) -> Pa
         left_out=[(run, ", ".join(name for name in PROFILES if name in run.profiles) or "none") for run in left_out],
         calls=asked,
         models=len({row["model"] for row in asked if row["role"] == "subject"}),
-        totals={name: _total(row[name] for row in asked) for name in ("calls", "cost")},
+        asked=n_asked,
+        answered=answered,
+        cost=cost,
+        unpriced=unpriced,
         served=served(sections),
         items=sorted({tuple(row.get(name, "") for name in _ITEMS) for row in _all(sections, "items")}),
         seeds=_seeds(sections),
@@ -124,8 +129,11 @@ def in_order(jobs: Sequence[Job]) -> list[Job]:
 def _section(job: Job, stamped: str) -> Section:
     section = Section(job, state(job, stamped))
     if section.state == "failed":
-        notebook = read_notebook(job.notebook("failed"))
-        section.failure = find_failure(notebook) or Failure(0, "", "the kernel did not start", "")
+        try:
+            failure = find_failure(read_notebook(job.notebook("failed")))
+        except RunError as error:
+            failure = Failure(0, "", str(error))
+        section.failure = failure or Failure(0, "", "the kernel did not start")
     if section.has_results:
         from cdct.page_body import notebook_body
 
@@ -189,6 +197,8 @@ def cards(sections: Sequence[Section]) -> dict[str, dict[str, list[dict[str, Any
             numbers = ("estimate", "low", "high", "published", "n", "n_unscored")
             line: dict[str, Any] = {name: to_number(row.get(name, "")) for name in numbers}
             line |= {name: row.get(name, "") for name in ("label", "method", "published_label", "unit")}
+            clusters = re.search(r"(\d+) clusters", line["method"])  # what an interval really rests on
+            line |= {"clusters": clusters[1] if clusters and float(clusters[1]) != line["n"] else ""}
             line |= {"anchor": section.anchor, "run": section.job.run.title}
             groups = found.setdefault(row.get("model", "") or "(no model named)", {})
             groups.setdefault(row.get("group", ""), []).append(line)
@@ -218,34 +228,51 @@ def warnings(sections: Sequence[Section]) -> list[dict[str, Any]]:
 
 def _own_warnings(section: Section) -> Iterable[tuple[str, str]]:
     if section.failure:
-        cell = f"in code cell {section.failure.cell}" if section.failure.cell else "before its first cell"
-        yield "failure", f"A run ended {cell}: {section.failure.error.rstrip('.')}. It has no results on this page."
+        cell = f" in code cell {section.failure.cell}" if section.failure.cell else ""
+        yield "failure", f"A run ended{cell}: {section.failure.error.rstrip('.')}. It has no results on this page."
     elif section.waits_for:
         yield "missing", f"Not run: it reads the tables of a run that has none ({', '.join(section.waits_for)})."
     elif section.state == "absent":
         yield "missing", "Not run yet in this profile."
     elif section.state == "older":
         yield "missing", "Made from other code, data or parameters than are here now, or changed since; run it again."
-    elif section.state == "unfinished":
-        told = section.record.get("calls", {})
+    told = section.record.get("calls", {})
+    if section.has_results and (told.get("failed") or told.get("skipped")):
         failed, skipped = told.get("failed") or 0, told.get("skipped") or 0
         yield "missing", f"{failed} model calls failed and {skipped} were not made; the same command asks them again."
+    asked, answered, _, _ = totals([section])
+    if asked.sum and answered.known and not answered.sum and not answered.missing:
+        yield "failure", f"Not one of {asked.sum:,.0f} model calls has an answer: nothing in this run was measured."
 
 
 def calls(sections: Sequence[Section]) -> list[dict[str, Any]]:
-    """Model calls by model and role, summed over runs; a count that no table has is NaN."""
+    """Model calls by model and role, summed over runs; every number is a `Total`."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in _all(sections, "calls"):
         role = "judge" if row.get("judge", "").casefold() in ("true", "1") else "subject"
-        total = found.setdefault((row.get("model", ""), role), dict.fromkeys(_SUMS, math.nan))
+        sums = found.setdefault((row.get("model", ""), role), {name: Total() for name in _SUMS})
         for name in _SUMS:
-            total[name] = _total((total[name], to_number(row.get(name, ""))))
-    return [{"model": model, "role": role, **total} for (model, role), total in found.items()]
+            sums[name].add(to_number(row.get(name, "")))
+        if to_number(row.get("unpriced", "")) > 0 and row.get("cost"):
+            sums["cost"].missing += 1
+    return [{"model": model, "role": role, **sums} for (model, role), sums in found.items()]
 
 
-def _total(values: Iterable[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    return sum(known) if known else math.nan
+def totals(sections: Sequence[Section]) -> tuple[Total, Total, Total, Total]:
+    """Over all models: the calls, those with an answer, their cost, and the answered calls whose cost is not known."""
+    asked, answered, cost, unpriced = Total(), Total(), Total(), Total()
+    for row in _all(sections, "calls"):
+        n, failed, skipped, paid = (to_number(row.get(name, "")) for name in ("calls", "failed", "skipped", "cost"))
+        asked.add(n)
+        answered.add(n - failed - skipped)
+        cost.add(paid)
+        part = to_number(row.get("unpriced", ""))  # answered calls that the cost of this row leaves out
+        if part > 0:
+            cost.missing += not math.isnan(paid)
+            unpriced.add(part)
+        elif math.isnan(paid):
+            unpriced.add(n - sum(part for part in (failed, skipped) if not math.isnan(part)))
+    return asked, answered, cost, unpriced
 
 
 def served(sections: Sequence[Section]) -> list[dict[str, str]]:
@@ -269,39 +296,3 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return cdct.__version__ if package == "cdct" else ""
-
-
-# -------------------------------------------------------------------------------------------------------------- numbers
-
-
-def to_number(text: str) -> float:
-    """The number that a table's cell holds, NaN for anything else."""
-    try:
-        value = float(text)
-    except ValueError:
-        return math.nan
-    return value if math.isfinite(value) else math.nan
-
-
-def number(value: float, unit: str = "") -> str:
-    """A value to three significant digits; a share in percent; an en dash for what is missing."""
-    if math.isnan(value):
-        return "–"
-    value = value * 100 if unit == "share" else value
-    text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if unit == "share" else f"{value:.3g}"
-    return text.replace("-", "−")
-
-
-def count(value: float) -> str:
-    """A whole number with separators; an en dash for what is missing."""
-    return "–" if math.isnan(value) else f"{value:,.0f}"
-
-
-def share(value: float) -> str:
-    """A share between 0 and 1 as a place on a scale in percent, for the style of the small interval plot."""
-    return f"{min(1.0, max(0.0, value)) * 100:.2f}"
-
-
-def size(n_bytes: int) -> str:
-    """A file's size for people."""
-    return f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 1e6 else f"{max(1, round(n_bytes / 1e3)):,} kB"

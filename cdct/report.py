@@ -3,20 +3,22 @@
     python -m cdct.report --profile quick [--run NAME ...] [--models A,B] [--judges A,B] [--concepts A,B]
                           [--jobs N] [--force] [--no-index]
 
-The exit code is 0 when every chosen run has a result, 1 when one has none, 2 when the input is wrong, 130 after Ctrl-C.
+Exit codes:
+    0    every chosen run has a result, and every model call in it an answer
+    1    a run has no result
+    2    the input is wrong
+    3    made, but model calls have no answer; the same command asks them again
+    130  stopped by Ctrl-C; what was made before holds
 """
 
 from __future__ import annotations
 
 import argparse
-import fcntl
 import os
 import signal
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from multiprocessing.connection import wait
@@ -24,15 +26,14 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from cdct import execute
-from cdct.core import root, unknown
+from cdct import execute, leftovers
+from cdct.core import BENCHMARKS, root, unknown
 from cdct.parameters import RunError
 from cdct.progress import Board, counts
 from cdct.results import Failure, Job, conclude, prepare, stamp, started, state, world, write_record
 from cdct.runfile import PROFILES, Run, before, chosen, final_parameters, load_runs
 
 POLL_S = 0.5
-_LISTS = ("models", "judges", "concepts")
 
 
 @dataclass
@@ -44,6 +45,11 @@ class Outcome:
     seconds: float = 0.0
     calls: Mapping[str, Any] = field(default_factory=dict)
     failure: Failure | None = None
+
+    @property
+    def unanswered(self) -> int:
+        """Model calls that failed or were not made."""
+        return (self.calls.get("failed") or 0) + (self.calls.get("skipped") or 0)
 
 
 @dataclass
@@ -74,7 +80,7 @@ class _Running:
 def plan(runs: Mapping[str, Run], profile: str, lists: Mapping[str, list[str]], names: Sequence[str]) -> dict[str, Job]:
     """The jobs of a profile in an order in which each stands behind those that it reads, with their final parameters.
 
-    `lists` replaces the parameters models, judges and concepts of the runs of these names (all when there are none).
+    `lists` replaces parameters such as models of the runs of these names (all when there are none).
     """
     inside = chosen(runs, profile)
     graph = {name: before(run, inside) for name, run in inside.items()}
@@ -90,20 +96,31 @@ def plan(runs: Mapping[str, Run], profile: str, lists: Mapping[str, list[str]], 
     return jobs
 
 
+def choices() -> dict[str, list[Callable[[], Iterable[str]]]]:
+    """Parameters that choose by name -> what lists the names: models, judges, and what the benchmarks offer."""
+    from cdct.models import load_models
+
+    found: dict[str, list[Callable[[], Iterable[str]]]] = {"models": [load_models], "judges": [load_models]}
+    for benchmark in BENCHMARKS.values():
+        for key, names in benchmark.choices.items():
+            found.setdefault(key, []).append(names)
+    return found
+
+
 def check_names(jobs: Sequence[Job]) -> None:
-    """Raise RunError for a model, judge or concept that there is none of, before anything runs."""
-    for kind, keys in (("model", ("models", "judges")), ("concept", ("concepts",))):
-        wanted = {(job.name, key, name) for job in jobs for key in keys for name in job.parameters.get(key) or ()}
+    """Raise RunError for a model, judge, concept or the like that there is none of, before anything runs."""
+    for key, sources in choices().items():
+        wanted = [(job.name, name) for job in jobs for name in job.names(key)]
         if not wanted:
             continue
-        if kind == "model":
-            from cdct.models import load_models as known
-        else:
-            from cdct.compression.items import concepts as known
-        names = list(known())
-        for run, key, name in sorted(wanted, key=str):
-            if name not in names:
-                raise RunError(f"run {run}, {key}: {unknown(kind, name, names)}")
+        try:
+            known = [name for names in sources for name in names()]
+        except (OSError, ValueError) as error:
+            raise RunError(str(error)) from None
+        for run, name in wanted:
+            if name not in known:
+                kind = "model" if key == "judges" else key.removesuffix("s")
+                raise RunError(f"run {run}, {key}: {unknown(kind, name, known)}")
 
 
 # ------------------------------------------------------------------------------------------------------------ execution
@@ -153,13 +170,15 @@ def drive(jobs: Sequence[Job], workers: int, force: bool, board: Board, scratch:
     finally:
         for one in running:
             execute.stop(one.worker)
-            one.job.notebook("partial").unlink(missing_ok=True)
+            leftovers.put_back(one.job.profile, one.job.name)
     ended = {outcome.job.name for outcome in outcomes}
     return outcomes + [Outcome(job, "blocked") for job in jobs if job.name not in ended]
 
 
 def _launch(job: Job, stamped: str, folder: Path, attempt: int = 1) -> _Running:
     folder.mkdir(parents=True, exist_ok=True)
+    if attempt == 1:
+        leftovers.set_aside(job.profile, job.name)
     prepare(job)
     package = str(Path(__file__).resolve().parents[1])
     environment = {
@@ -194,27 +213,8 @@ def _settle(one: _Running) -> Outcome | None:
     calls = counts(one.progress)
     if failure is None:
         write_record(job, one.stamp, calls, seconds)
+    leftovers.forget(job.profile, job.name)
     return Outcome(job, "failed" if failure else "executed", seconds, calls, failure)
-
-
-@contextmanager
-def _alone(profile: str) -> Iterator[Path]:
-    """A scratch folder for one driver; a second in the same profile is refused: each would empty the other's tables."""
-    folder = root() / "notebooks" / "executed" / profile
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock, tempfile.TemporaryDirectory(prefix="cdct-report-") as scratch:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunError(f"another report of profile {profile} is running here; wait for it or stop it") from None
-        local = Path(scratch) / "local"
-        try:
-            yield Path(scratch)
-        finally:
-            if local.exists():
-                from cdct.local import shutdown
-
-                shutdown(local)
 
 
 # --------------------------------------------------------------------------------------------------------- command line
@@ -223,18 +223,21 @@ def _alone(profile: str) -> Iterator[Path]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the report as the command line says and give its exit code."""
     began = time.monotonic()
-    options = _options(arguments)
     board = Board()
+    keys = tuple(choices())
+    options = _options(arguments, keys)
     try:
         runs = load_runs()
-        lists = {key: value for key in _LISTS if (value := getattr(options, key))}
+        lists = {key: value for key in keys if (value := getattr(options, key))}
         jobs = plan(runs, options.profile, lists, options.run)
         own = [jobs[name] for name in jobs if name in chosen(runs, options.profile, options.run)]
         check_names(own)
         for key in lists:
             if not any(key in job.parameters for job in own):
                 board.say(f"note: no chosen run has a parameter {key!r}; --{key} changes nothing")
-        with _alone(options.profile) as scratch:
+        with leftovers.alone(options.profile) as scratch:
+            if gone := leftovers.sweep(options.profile, jobs):
+                board.say(f"removed what runs wrote that are not in profile {options.profile} now: {', '.join(gone)}")
             board.open(len(own))
             outcomes = drive(own, options.jobs, options.force, board, scratch)
         page = "" if options.no_index else _page(options.profile, jobs, runs)
@@ -251,9 +254,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _tell(board, outcome)
     tally = {state: sum(outcome.state == state for outcome in outcomes) for state in ("executed", "skipped", "failed")}
     blocked = sum(outcome.state == "blocked" for outcome in outcomes)
-    told = ", ".join(f"{n} {state}" for state, n in tally.items()) + (f", {blocked} not run" if blocked else "")
+    unfinished = sum(outcome.state == "executed" and outcome.unanswered > 0 for outcome in outcomes)
+    notes = {"executed": f" ({unfinished} unfinished)"} if unfinished else {}
+    told = ", ".join(f"{n} {state}{notes.get(state, '')}" for state, n in tally.items())
+    told += f", {blocked} not run" if blocked else ""
     board.say(f"{options.profile}: {told} in {(time.monotonic() - began) / 60:.1f} min{page}")
-    return 1 if tally["failed"] or blocked else 0
+    return 1 if tally["failed"] or blocked else 3 if unfinished else 0
 
 
 def _page(profile: str, jobs: Mapping[str, Job], runs: Mapping[str, Run]) -> str:
@@ -265,24 +271,26 @@ def _page(profile: str, jobs: Mapping[str, Job], runs: Mapping[str, Run]) -> str
 
 def _tell(board: Board, outcome: Outcome) -> None:
     job, failure = outcome.job, outcome.failure
-    if missing := (outcome.calls.get("failed") or 0) + (outcome.calls.get("skipped") or 0):
-        board.say(f"{job.name}: {missing} model calls failed or were not made; the same command asks them again")
+    if outcome.unanswered and failure is None:
+        calls = f"{outcome.unanswered} model call{'s have' if outcome.unanswered > 1 else ' has'} no answer"
+        board.say(f"{job.name}: made, but {calls}; the same command asks them again")
     if outcome.state == "blocked":
         board.say(f"{job.name}: not run: it reads the tables of a run that has none")
     if failure is None:
         return
     kept = job.notebook("failed").relative_to(root()).as_posix()
-    board.say(f"\n{job.name} failed in code cell {failure.cell}: {failure.error}\n  kept: {kept}")
+    where = f" in code cell {failure.cell}" if failure.cell else ""
+    board.say(f"\n{job.name} failed{where}: {failure.error}\n  kept: {kept}")
     source = failure.source.splitlines()
     tail = [line for line in failure.traceback.splitlines() if line.strip()][-12:]
     board.say("\n".join(f"    {line}" for line in [*source[:8], *(["..."] if len(source) > 8 else []), "", *tail]))
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _options(arguments: Sequence[str] | None, keys: Iterable[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m cdct.report", description=__doc__.splitlines()[0])
     parser.add_argument("--profile", choices=PROFILES, default="quick")
     parser.add_argument("--run", nargs="*", action="extend", default=[], metavar="NAME", help="only these runs")
-    for key in _LISTS:
+    for key in keys:
         parser.add_argument(
             f"--{key}", type=_names, default=[], metavar="A,B", help=f"{key} of all runs that take them"
         )

@@ -17,12 +17,21 @@ from pathlib import Path
 from typing import Any
 
 from cdct.core import digest, root, to_json, write_text
-from cdct.parameters import has_tag, read_notebook
+from cdct.parameters import RunError, has_tag, read_notebook
 from cdct.runfile import Run
 
+TORN = "the worker died while its notebook was being saved"
 _MARKER = "papermill-error-cell-tag"
-_NOT_INPUTS = {"page.py", "page_body.py"}  # they read results and make none
-_DATA = ("data/models.toml", "data/concepts/**/*", "data/items/**/*", "data/published/**/*", "requirements.lock")
+_NOT_INPUTS = (
+    "report.py",
+    "leftovers.py",
+    "progress.py",
+    "page.py",
+    "page_body.py",
+    "page_numbers.py",
+    "environment.py",
+)
+_DATA = ("data/concepts/**/*", "data/items/**/*", "data/published/**/*", "requirements.lock")
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,11 @@ class Job:
     def record(self) -> Path:
         return self.tables / "stamp.json"
 
+    def names(self, key: str) -> list[Any]:
+        """The names in a parameter that chooses by name: one or a list of them; [] where it is empty or not there."""
+        value = self.parameters.get(key) or []
+        return list(value) if isinstance(value, list) else [value]
+
     def notebook(self, state: str = "") -> Path:
         """The executed notebook, or with the state "partial" or "failed" the one that is not (yet) a result."""
         return root() / "notebooks" / "executed" / self.profile / f"{self.name}{state and '.' + state}.ipynb"
@@ -53,7 +67,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a run has no result: the cell where it ended (counted from 1 over code cells; 0 when before the first)."""
+    """Why a run has no result: the cell where it ended (counted from 1 over code cells; 0 when in none)."""
 
     cell: int
     source: str
@@ -65,7 +79,11 @@ class Failure:
 
 
 def world() -> str:
-    """One digest of all that every run can read: the package's code, the committed data and the locked environment."""
+    """One digest of all that every run can read: the package's code, the committed data and the locked environment.
+
+    The models are not in it: a stamp holds those that its run names. Code that makes no result (it starts runs, shows
+    them or makes the page) is not in it either.
+    """
     package = Path(__file__).resolve().parent
     code = [path for path in package.rglob("*.py") if path.relative_to(package).as_posix() not in _NOT_INPUTS]
     files = {f"cdct/{path.relative_to(package).as_posix()}": path for path in code}
@@ -88,7 +106,31 @@ def stamp(job: Job, surroundings: str) -> str:
         for cell in read_notebook(job.run.source)["cells"]
     ]
     after = {other.name: [stamp(other, surroundings), _tables(other)] for other in job.after}
-    return digest({"world": surroundings, "cells": cells, "parameters": job.parameters, "after": after})
+    made_from = {"world": surroundings, "cells": cells, "parameters": job.parameters, "after": after}
+    return digest(made_from | {"models": _models(job)})
+
+
+def _models(job: Job) -> dict[str, list[str]]:
+    """The entry of every model that the job names, and what answers for it: an address, or the digest of a GGUF file.
+
+    An entry that can't be read or whose file is missing stands as its error: the run will say it, and once the entry
+    is mended, the run is made again.
+    """
+    from cdct.models import load_models
+
+    named = {str(name) for key in ("models", "judges") for name in job.names(key)}
+    entries: dict[str, list[str]] = {name: [] for name in named}
+    try:
+        models = load_models() if named else {}
+    except (OSError, ValueError) as error:
+        return {name: [str(error)] for name in named}
+    for name, entry in entries.items():
+        try:
+            entry.append(repr(models[name]))
+            entry.append(models[name].endpoint)
+        except (LookupError, OSError, ValueError, ImportError) as error:
+            entry.append(str(error))
+    return entries
 
 
 def _tables(job: Job) -> dict[str, str]:
@@ -150,6 +192,10 @@ def prepare(job: Job) -> None:
         job.notebook(old).unlink(missing_ok=True)
     shutil.rmtree(job.tables, ignore_errors=True)
     job.tables.mkdir(parents=True)
+    write_text(job.notebook("partial"), _to_text(_with_values(job)))
+
+
+def _with_values(job: Job) -> dict[str, Any]:
     notebook = read_notebook(job.run.source)
     at = next(i for i, cell in enumerate(notebook["cells"]) if has_tag(cell, "parameters"))
     for cell in notebook["cells"]:
@@ -165,7 +211,11 @@ def prepare(job: Job) -> None:
     if notebook["nbformat_minor"] >= 5:
         cell["id"] = "injected-parameters"
     notebook["cells"].insert(at + 1, cell)
-    write_text(job.notebook("partial"), json.dumps(notebook, ensure_ascii=False, indent=1) + "\n")
+    return notebook
+
+
+def _to_text(notebook: Mapping[str, Any]) -> str:
+    return json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
 
 
 def conclude(job: Job, exit_code: int, reason: str, log: str) -> Failure | None:
@@ -175,7 +225,10 @@ def conclude(job: Job, exit_code: int, reason: str, log: str) -> Failure | None:
     a cell, a dead kernel and a stopped worker are none. `reason` is what the driver knows, `log` what the worker said.
     """
     partial = job.notebook("partial")
-    notebook = read_notebook(partial)
+    try:
+        notebook = read_notebook(partial)
+    except (RunError, FileNotFoundError):
+        notebook, reason = _with_values(job), "; ".join(filter(None, [reason, TORN]))
     notebook["cells"] = [cell for cell in notebook["cells"] if not has_tag(cell, _MARKER)]
     failure = find_failure(notebook)
     if failure is None and (exit_code != 0 or not completed(notebook)):
@@ -187,25 +240,28 @@ def conclude(job: Job, exit_code: int, reason: str, log: str) -> Failure | None:
             name, _, message = error.partition(": ") if not reason else ("Stopped", "", error)
             output = {"output_type": "error", "ename": name, "evalue": message, "traceback": trace or [error]}
             cells[begun[-1]]["outputs"] = [*cells[begun[-1]]["outputs"], output]
+        else:
+            notebook["metadata"]["cdct"] = {"failure": error}  # no cell to show it in
         source = cells[begun[-1]]["source"] if begun else ""
         failure = Failure(begun[-1] + 1 if begun else 0, source, error, "\n".join(trace))
     if failure is None:
         partial.replace(job.notebook())
         return None
-    write_text(job.notebook("failed"), json.dumps(notebook, ensure_ascii=False, indent=1) + "\n")
-    partial.unlink()
+    write_text(job.notebook("failed"), _to_text(notebook))
+    partial.unlink(missing_ok=True)
     return failure
 
 
 def find_failure(notebook: Mapping[str, Any]) -> Failure | None:
-    """The first cell of an executed notebook that shows an error, or None."""
+    """The first cell of an executed notebook that shows an error, what ended it before its first cell, or None."""
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     for number, cell in enumerate(cells, start=1):
         for output in cell["outputs"]:
             if output["output_type"] == "error":
                 error = f"{output['ename']}: {output['evalue']}".rstrip(": ")
                 return Failure(number, cell["source"], error, plain("\n".join(output["traceback"])))
-    return None
+    told = notebook["metadata"].get("cdct", {}).get("failure")
+    return Failure(0, "", told) if told else None
 
 
 def completed(notebook: Mapping[str, Any]) -> bool:
@@ -215,8 +271,11 @@ def completed(notebook: Mapping[str, Any]) -> bool:
 
 
 def started(job: Job) -> bool:
-    """Whether the kernel came up: a cell of the notebook in work was begun."""
-    return any(_note(cell, "start_time") for cell in read_notebook(job.notebook("partial"))["cells"])
+    """Whether the kernel came up: a cell of the notebook in work was begun, or it was torn while it was saved."""
+    try:
+        return any(_note(cell, "start_time") for cell in read_notebook(job.notebook("partial"))["cells"])
+    except (RunError, FileNotFoundError):
+        return True
 
 
 def _note(cell: Mapping[str, Any], key: str) -> str:

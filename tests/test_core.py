@@ -266,6 +266,26 @@ def test_a_table_comes_back_as_it_was(tmp_path: Path) -> None:
     assert back["nothing"].isna().all()
 
 
+def test_names_stay_text(tmp_path: Path) -> None:
+    names = ["007", "1e5", "True"]
+    frame = pd.DataFrame({"model": names, "item": names, "run": names, "concept": names, "sample": [0, 1, 2]})
+    save_tables(tmp_path, t=frame, u=pd.DataFrame({"model": ["1"], "domain": [""]}))
+    back = read_table(tmp_path / "t.csv")
+    assert back.to_dict("list") == frame.to_dict("list")
+    assert back["sample"].sum() == 3  # a number
+    assert read_table(tmp_path / "u.csv")["domain"].isna().all()
+    save_tables(tmp_path / "9", t=back)
+    assert set(read_tables(tmp_path / "overview", "t")["run"]) == {"9"}
+
+
+def test_only_runs_that_ended_well_are_stacked_where_a_report_made_any(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        save_tables(tmp_path / name, card=pd.DataFrame({"x": [name]}))
+    assert read_tables(tmp_path / "overview", "card")["run"].tolist() == ["a", "b"]
+    write_text(tmp_path / "b" / "stamp.json", "{}")
+    assert read_tables(tmp_path / "overview", "card")["run"].tolist() == ["b"]
+
+
 def test_the_tables_of_all_runs_are_stacked(tmp_path: Path) -> None:
     save_tables(tmp_path / "b", card=pd.DataFrame({"x": [2]}))
     save_tables(tmp_path / "a", card=pd.DataFrame({"x": [1], "y": ["t"]}), other=pd.DataFrame({"z": [0]}))

@@ -20,7 +20,20 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 BENCHMARKS = [name for name in ("compression", "saturation", "ceiling") if (PACKAGE / name).is_dir()]
-REPORT = {f"cdct.{name}" for name in ("report", "page", "page_body", "execute", "results", "runfile", "progress")}
+REPORT = {
+    f"cdct.{name}"
+    for name in (
+        "report",
+        "page",
+        "page_body",
+        "execute",
+        "results",
+        "runfile",
+        "progress",
+        "leftovers",
+        "page_numbers",
+    )
+}
 SHARED = (
     "cdct.core",
     "cdct.text",

@@ -150,12 +150,14 @@ def fill(job: Job) -> None:
     card = "model,group,label,estimate,low,high,n,n_unscored,method,published,published_label,unit\n"
     if job.name == "dip":
         card += 'local/tiny,CDCT,concepts that dip,0.5,0.2,0.8,8,1,exact,0.972,"paper, nine models",share\n'
-        card += "local/tiny,CDCT,words written,62.84,,,40,0,,,,words\nlocal/tiny,CCB,per-step p,,,,0,40,none,0.93,,\n"
+        card += 'local/tiny,CDCT,words written,62.84,50,70,40,0,"t, 8 clusters",,,words\n'
+        card += "local/tiny,CCB,per-step p,,,,0,40,none,0.93,,\n"
         card += f'"{EVIL.replace(chr(34), chr(34) * 2)}",<i>g</i>,<script>1</script>,1,0,1,3,0,<b>,,<u>,<s>\n'
     else:
         card += "local/tiny,CDCT,concepts that dip,0.25,0.1,0.6,8,0,exact,,,share\n"
-    calls = "model,calls,failed,prompt_tokens,completion_tokens,cost,served_model\n"
-    calls += "local/tiny,40,0,1000,500,0.25,tiny-1\n<script>2</script>,1,0,1,1,,\n"
+    calls = "model,calls,failed,skipped,empty,prompt_tokens,completion_tokens,cost,served_model\n"
+    empty = 4 if job.name == "dip" else ""
+    calls += f"local/tiny,40,3,2,{empty},1000,500,0.25,tiny-1\n<script>2</script>,1,0,0,,1,1,,\n"
     warnings = "level,text\nwarning,1 of 40 replies could not be scored\nnote,<script>3</script>\n"
     write_tables(job, card=card, calls=calls, warnings=warnings, items="benchmark,items,sha256\ncdct-v1,40,abc123\n")
     write_tables(job, findings="model,text\nlocal/tiny,Nothing dips <script>4</script>.\n,\n")
@@ -267,7 +269,7 @@ def test_older_results_are_marked(site: tuple[Path, str], tmp_path: Path, monkey
     home = tmp_path / "copy"
     shutil.copytree(site[0], home)
     monkeypatch.setenv("CDCT_HOME", str(home))
-    (home / "data" / "models.toml").write_text("", encoding="utf-8")
+    (home / "requirements.lock").write_text("", encoding="utf-8")
     html = page.build("quick", list(plan(load_runs(), "quick", {}, []).values())).read_text(encoding="utf-8")
     assert "Made from other code, data or parameters than are here now" in plain(section(html, "run-dip"))
 
@@ -289,7 +291,7 @@ def test_overviews_first_then_baseline_then_ablations(site: tuple[Path, str]) ->
 def test_cards_show_estimate_interval_counts_and_the_published_value(site: tuple[Path, str]) -> None:
     text = plain(section(site[1], "cards"))
     assert "concepts that dip 50.0 % Does it dip? [20.0, 80.0] · n = 8, 1 not scored paper, nine models: 97.2 %" in text
-    assert "words written 62.8 words n = 40" in text
+    assert "words written 62.8 words [50, 70] · n = 40 in 8 clusters" in text
     assert "per-step p – n = 0, 40 not scored published: 0.93" in text
     assert (
         "concepts that dip 25.0 % Limit: at most [10.0, 60.0] · n = 8" in text
@@ -307,7 +309,57 @@ def test_calls_are_summed_over_runs(site: tuple[Path, str]) -> None:
     row = re.search(r'<tr><td class="short"><code>local/tiny</code>.*?</tr>', section(site[1], "provenance"), re.DOTALL)
     assert row is not None
     cells = re.findall(r"<td[^>]*>(.*?)</td>", row[0])
-    assert cells[1:] == ["subject", "120", "0", "–", "–", "–", "–", "–", "3,000", "1,500", "0.7500"]
+    assert cells[1:] == ["subject", "120", "9", "6", "–", "–", "–", "≥ 4", "3,000", "1,500", "0.7500"]
+
+
+def header(html: str) -> str:
+    found = re.search(r"<header>.*?</header>", html, re.DOTALL)
+    assert found is not None
+    return plain(found[0])
+
+
+def test_the_header_counts_whole_runs_answers_and_what_has_no_price(site: tuple[Path, str]) -> None:
+    text = header(site[1])
+    assert "2 of 7 runs with results 1 unfinished 1 failed 2 models 108 of 123 calls answered" in text
+    assert "at least $0.75 ; 3 calls without a price" in text
+    assert "a reply that several runs use counts in each" in text
+
+
+def test_a_page_without_any_reply_does_not_look_fine(
+    site: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(site[0], tmp_path, dirs_exist_ok=True)
+    monkeypatch.setenv("CDCT_HOME", str(tmp_path))
+    job = plan(load_runs(), "quick", {}, [])["dip"]
+    write_tables(job, calls="model,calls,failed,skipped,cost\nlocal/tiny,40,3,37,0\n")
+    write_record(job, stamp(job, world()), {"failed": 3, "skipped": 37}, 1.0)
+    html = page.build("quick", [job]).read_text(encoding="utf-8")
+    assert "0 of 1 runs with results 1 unfinished 1 model 0 of 40 calls answered $0.00" in header(html)
+    assert "Failed. Not one of 40 model calls has an answer: nothing in this run was measured." in plain(html)
+
+
+def test_a_cost_that_leaves_calls_out_is_a_lower_bound(
+    site: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(site[0], tmp_path, dirs_exist_ok=True)
+    monkeypatch.setenv("CDCT_HOME", str(tmp_path))
+    job = plan(load_runs(), "quick", {}, [])["dip"]
+    write_tables(job, calls="model,calls,failed,skipped,cost,unpriced\nm,40,0,0,1,5\nn,9,0,0,0.5,0\n")
+    write_record(job, stamp(job, world()), {}, 1.0)
+    html = page.build("quick", [job]).read_text(encoding="utf-8")
+    assert "49 of 49 calls answered at least $1.50 ; 5 calls without a price" in header(html)
+    assert "≥ 1.0000" in plain(section(html, "provenance"))
+
+
+@pytest.mark.parametrize(
+    ("cells", "text"),
+    [([], "0"), ([""], "–"), (["", "x"], "–"), (["1200", ""], "≥ 1,200"), (["0", "0"], "0"), (["1.5", "2.5"], "4")],
+)
+def test_sums_say_what_they_lack(cells: list[str], text: str) -> None:
+    total = page.Total()
+    for cell in cells:
+        total.add(page.to_number(cell))
+    assert page.total(total) == text
 
 
 def test_the_run_card_says_what_was_run(site: tuple[Path, str]) -> None:

@@ -18,10 +18,23 @@ from pathlib import Path
 import pytest
 
 import cdct
-from cdct import report
+from cdct import leftovers, report
+from cdct.core import BENCHMARKS, Benchmark, read_tables
 from cdct.parameters import RunError, check_value, read_parameters
 from cdct.progress import LINE_EVERY_S, Board
-from cdct.results import Job, conclude, find_failure, prepare, read_record, stamp, state, world, write_record
+from cdct.results import (
+    TORN,
+    Job,
+    conclude,
+    find_failure,
+    prepare,
+    read_record,
+    stamp,
+    started,
+    state,
+    world,
+    write_record,
+)
 from cdct.runfile import final_parameters, load_runs
 
 PACKAGE = Path(cdct.__file__).resolve().parents[1]
@@ -262,6 +275,27 @@ def test_unknown_names_end_before_anything_runs(
     assert not (home / "notebooks" / "executed").exists()
 
 
+def test_what_a_benchmark_offers_can_be_chosen_by_name(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paints = Benchmark("paints", "Paints", {}, "", {}, {"colours": lambda: ["red", "blue"]})
+    assert set(BENCHMARKS["cdct"].choices) == {"concepts"}
+    monkeypatch.setitem(BENCHMARKS._entries, "paints", paints)
+    write_notebook(home, "n", parameters=PARAMETERS + "colours: list[str] = []\nmodels: str = ''\n")
+    write_run(home, "xy", "notebook: n")
+    assert report.main(["--profile", "smoke", "--no-index", "--colours", "blue,rad"]) == 2
+    assert capsys.readouterr().err == "error: run xy, colours: colour 'rad' is not known; did you mean 'red'?\n"
+
+
+def test_a_broken_list_of_models_ends_before_anything_runs(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_notebook(home, "n", parameters=PARAMETERS + "models: str = 'm'\n")
+    write_run(home, "xy", "notebook: n")
+    (home / "data").mkdir()
+    (home / "data" / "models.toml").write_text("[", encoding="utf-8")
+    assert report.main(["--profile", "smoke", "--no-index"]) == 2
+    assert capsys.readouterr().err.startswith("error: data/models.toml: not valid TOML in UTF-8: ")
+
+
 # ------------------------------------------------------------------------------------------------------------ one drive
 
 TRICKY = {
@@ -337,6 +371,9 @@ def driven(tmp_path_factory: pytest.TempPathFactory, stub: str) -> tuple[Path, s
     write_run(home, "fails", "notebook: fails")
     write_notebook(home, "killed", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "print('never')")
     write_run(home, "killed", "notebook: killed")
+    tear = "open('executed/smoke/torn.partial.ipynb', 'w').write('{\"cells\": [')"
+    write_notebook(home, "torn", f"import os, signal\n{tear}\nos.kill(os.getppid(), signal.SIGKILL)")
+    write_run(home, "torn", "notebook: torn")
     write_notebook(home, "leaves", "import sys\nsys.exit(0)")
     write_run(home, "leaves", "notebook: leaves")
     write_notebook(home, "slow", "import threading\nthreading.Event().wait()")
@@ -405,6 +442,16 @@ def test_a_killed_kernel_is_a_failure_and_no_hang(driven: tuple[Path, subprocess
     assert failure.cell == 3
 
 
+def test_a_notebook_torn_by_the_death_of_its_worker_is_a_failure_of_its_run_alone(
+    driven: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    home, done = driven
+    assert "torn failed: the worker died while its notebook was being saved\n" in done.stderr
+    failure = find_failure(load(executed(home, "torn.failed")))
+    assert failure is not None
+    assert (failure.cell, failure.error) == (0, TORN)
+
+
 def test_leaving_with_code_0_is_a_failure(driven: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     home, done = driven
     assert "leaves failed in code cell 3: SystemExit: 0" in done.stderr
@@ -422,7 +469,7 @@ def test_a_run_whose_source_failed_is_not_run(driven: tuple[Path, subprocess.Com
     home, done = driven
     assert "waits: not run: it reads the tables of a run that has none" in done.stderr
     assert not executed(home, "waits").exists()
-    assert "smoke: 5 executed, 0 skipped, 5 failed, 1 not run in " in done.stderr
+    assert "smoke: 5 executed (1 unfinished), 0 skipped, 6 failed, 1 not run in " in done.stderr
 
 
 def test_much_output_arrives_whole_in_one_piece(driven: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
@@ -470,10 +517,10 @@ def test_what_has_not_changed_is_skipped_without_loading_papermill(
 def test_a_run_with_unfinished_calls_is_run_again(driven: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     home, done = driven
     assert "unfinished: done, 5/9 calls of m (1 recorded, 3 failed, 1 not made)" in done.stderr
-    assert "unfinished: 4 model calls failed or were not made; the same command asks them again" in done.stderr
+    assert "unfinished: made, but 4 model calls have no answer; the same command asks them again" in done.stderr
     again = drive(home, "--run", "unfinished")
-    assert again.returncode == 0
-    assert "smoke: 1 executed, 0 skipped, 0 failed" in again.stderr
+    assert again.returncode == 3
+    assert "smoke: 1 executed (1 unfinished), 0 skipped, 0 failed" in again.stderr
 
 
 def test_a_failure_takes_the_place_of_the_former_result(driven: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
@@ -499,7 +546,11 @@ def jobs(home: Path) -> dict[str, Job]:
     write_notebook(home, "n", "1 + 1", parameters=PARAMETERS + "n: int = 1\n")
     write_run(home, "a", "notebook: n")
     write_run(home, "b", "notebook: n\nafter: [a]")
-    jobs = report.plan(load_runs(), "smoke", {}, [])
+    return finish(report.plan(load_runs(), "smoke", {}, []))
+
+
+def finish(jobs: dict[str, Job]) -> dict[str, Job]:
+    """Give each job results as an execution would, those that are read before those that read them."""
     for job in jobs.values():
         prepare(job)
         (job.tables / "t.csv").write_text("x\n1\n")
@@ -529,7 +580,7 @@ def test_results_hold_while_nothing_changes(home: Path, jobs: dict[str, Job]) ->
         ("notebooks/executed/smoke/b.ipynb", "{}", ["current", "older"]),
         ("notebooks/executed/smoke/b.failed.ipynb", "{}", ["current", "failed"]),
         ("data/tables/smoke/b/stamp.json", "{", ["current", "absent"]),
-        ("data/models.toml", "", ["older", "older"]),
+        ("data/models.toml", "", ["current", "current"]),
         ("data/published/x/y.csv", "", ["older", "older"]),
         ("requirements.lock", "", ["older", "older"]),
     ],
@@ -542,6 +593,58 @@ def test_what_results_were_made_from_is_watched(
         text += "\nprofiles: {smoke: {}}"
     (home / path).write_text(text)
     assert states() == expected
+
+
+MODELS = """["m"]
+gguf = "{home}/m.gguf"
+["j"]
+base_url = "http://127.0.0.1:1/v1"
+body = {{ provider = {{ only = ["x"] }} }}
+["other"]
+base_url = "http://127.0.0.1:1/v1"
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "", ["current", "current", "current"]),
+        ('["m"]', '# a comment\n["m"]', ["current", "current", "current"]),
+        ('["other"]', '["other"]\ntimeout_s = 5', ["current", "current", "current"]),
+        ('["j"]', '["j"]\ntimeout_s = 5', ["current", "older", "current"]),
+        ('["x"]', '["y"]', ["current", "older", "current"]),
+        ('["m"]', '["n"]', ["older", "older", "current"]),
+        ('["m"]', "[", ["older", "older", "current"]),
+    ],
+)
+def test_only_runs_that_name_a_model_watch_its_entry(home: Path, old: str, new: str, expected: list[str]) -> None:
+    file = home / "data" / "models.toml"
+    write_notebook(home, "n", parameters=PARAMETERS + "models: list = []\njudges: list = []\n")
+    write_run(home, "a", "notebook: n\nparameters: {models: [m]}")
+    write_run(home, "b", "notebook: n\nparameters: {models: [m], judges: [j]}")
+    write_run(home, "c", "notebook: n")
+    file.parent.mkdir()
+    file.write_text(MODELS.format(home=home), encoding="utf-8")
+    (home / "m.gguf").write_text("weights")
+    finish(report.plan(load_runs(), "smoke", {}, []))
+    file.write_text(file.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+    assert states() == expected
+    (home / "m.gguf").write_text("other weights")
+    assert states() == ["older", "older", "current"]
+    (home / "m.gguf").unlink()
+    assert states() == ["older", "older", "current"]
+
+
+def test_code_that_makes_no_result_is_no_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(PACKAGE / "cdct", tmp_path / "cdct")
+    monkeypatch.setattr("cdct.results.__file__", str(tmp_path / "cdct" / "results.py"))
+    before = world()
+    for name in ("report.py", "leftovers.py", "progress.py", "environment.py", "page.py", "page_body.py"):
+        (tmp_path / "cdct" / name).write_text("")
+    (tmp_path / "cdct" / "templates" / "report.html.j2").write_text("")
+    assert world() == before
+    (tmp_path / "cdct" / "run.py").write_text("")
+    assert world() != before
 
 
 def test_a_changed_cell_or_tag_makes_results_old(home: Path, jobs: dict[str, Job]) -> None:
@@ -576,7 +679,88 @@ def test_a_notebook_that_was_not_run_to_its_end_is_no_success(jobs: dict[str, Jo
     failure = conclude(jobs["a"], 0, "", "")
     assert failure is not None
     assert (failure.cell, failure.error) == (0, "the worker ended with exit code 0")
-    assert jobs["a"].notebook("failed").exists()
+    assert find_failure(load(jobs["a"].notebook("failed"))) == failure
+
+
+@pytest.mark.parametrize("torn", ["", '{"cells": [', None])
+def test_a_torn_or_missing_notebook_is_a_failure(jobs: dict[str, Job], torn: str | None) -> None:
+    prepare(jobs["a"])
+    partial = jobs["a"].notebook("partial")
+    partial.unlink() if torn is None else partial.write_text(torn)
+    assert started(jobs["a"])  # it is not tried once more
+    failure = conclude(jobs["a"], -9, "", "")
+    assert failure is not None
+    assert (failure.cell, failure.error) == (0, "the worker died while its notebook was being saved")
+    assert find_failure(load(jobs["a"].notebook("failed"))) == failure
+    assert not partial.exists()
+
+
+# ------------------------------------------------------------------------------------------------------------ leftovers
+
+
+def test_the_results_of_a_deleted_run_go(home: Path, jobs: dict[str, Job], capsys: pytest.CaptureFixture[str]) -> None:
+    stays = [
+        home / "data/tables/explore/b/stamp.json",
+        home / "data/tables/quick/b/stamp.json",
+        home / "data/tables/smoke/mine/t.csv",  # no report wrote these
+        home / "notebooks/executed/smoke/mine.ipynb",
+        home / "notebooks/executed/quick/b.ipynb",
+    ]
+    for path in stays:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    jobs["b"].notebook().with_name("b.failed.ipynb").write_text(jobs["b"].notebook().read_text())
+    assert read_tables("data/tables/smoke/overview", "t")["run"].tolist() == ["a", "b"]
+    (home / "notebooks" / "runs" / "b.yaml").unlink()
+    assert report.main(["--profile", "smoke", "--no-index"]) == 0
+    assert capsys.readouterr().err.splitlines()[0] == "removed what runs wrote that are not in profile smoke now: b"
+    assert read_tables("data/tables/smoke/overview", "t")["run"].tolist() == ["a"]
+    assert not jobs["b"].tables.exists()
+    assert [path.name for path in sorted(executed(home, "a").parent.glob("*.ipynb"))] == ["a.ipynb", "mine.ipynb"]
+    assert all(path.exists() for path in stays)
+    assert report.main(["--profile", "smoke", "--no-index"]) == 0
+    assert "removed" not in capsys.readouterr().err
+
+
+def test_what_somebody_laid_beside_tables_stays(home: Path, jobs: dict[str, Job]) -> None:
+    (jobs["b"].tables / "notes").mkdir()
+    (jobs["b"].tables / "notes" / "mine.txt").touch()
+    assert leftovers.sweep("smoke", ["a"]) == ["b"]
+    assert [path.name for path in sorted(jobs["b"].tables.rglob("*"))] == ["notes", "mine.txt"]
+    assert leftovers.sweep("smoke", ["a"]) == []
+
+
+def test_scratch_folders_of_dead_drivers_go(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        pass
+    names = [f"cdct-report-{dead.pid}-abc", f"cdct-report-{os.getpid()}-abc", "cdct-report-abc", "cdct-local-1-abc"]
+    for name in names:
+        (tmp_path / name / "ipython").mkdir(parents=True)
+    with leftovers.alone("smoke") as scratch:
+        assert scratch.name.startswith(f"cdct-report-{os.getpid()}-")
+        assert [name for name in names if not (tmp_path / name).exists()] == names[:1]
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_former_results_are_kept_until_there_are_new_ones(jobs: dict[str, Job], stopped: bool) -> None:
+    def files() -> dict[str, bytes]:
+        places = [*job.tables.rglob("*"), *job.notebook().parent.rglob("a*.ipynb")]
+        return {str(path): path.read_bytes() for path in places if path.is_file()}
+
+    job = jobs["a"]
+    former = files()
+    leftovers.set_aside("smoke", "a")
+    prepare(job)
+    (job.tables / "new.csv").touch()
+    assert state(job, stamp(job, world())) == "absent"
+    if not stopped:
+        job.notebook("partial").replace(job.notebook())
+        write_record(job, stamp(job, world()), {}, 1.0)
+    new = files()
+    with leftovers.alone("smoke"):
+        pass  # a report puts back what one that was killed left aside
+    assert files() == (former if stopped else {name: text for name, text in new.items() if ".previous" not in name})
 
 
 # --------------------------------------------------------------------------------------------------- stopping, progress
@@ -597,12 +781,16 @@ def kernels(home: Path) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)]
 )
-def test_nothing_lingers_when_the_driver_is_stopped(home: Path, number: signal.Signals, code: int) -> None:
+def test_nothing_lingers_when_the_driver_is_stopped(
+    home: Path, number: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(120)
         call = f"import socket\nline = socket.create_connection(('127.0.0.1', {server.getsockname()[1]}))\nline.recv(1)"
         write_notebook(home, "n", call)
         write_run(home, "x", "notebook: n")
+        (former,) = finish(report.plan(load_runs(), "smoke", {}, [])).values()
+        (former.tables / "t.csv").write_text("x\n2\n")  # they hold no more
         driver = subprocess.Popen(
             command(), env=environment(home), cwd=home, stderr=subprocess.PIPE, text=True, start_new_session=True
         )
@@ -616,7 +804,13 @@ def test_nothing_lingers_when_the_driver_is_stopped(home: Path, number: signal.S
     if code == 130:
         assert "answered replies are kept in data/replies.sqlite and the same command goes on from there" in told
         assert list((home / "scratch").iterdir()) == []
-        assert list((home / "notebooks" / "executed" / "smoke").glob("*.ipynb")) == []
+    else:
+        assert list(home.glob("scratch/cdct-report-*"))
+        monkeypatch.setattr("tempfile.tempdir", str(home / "scratch"))
+        with leftovers.alone("smoke") as scratch:
+            assert list(home.glob("scratch/cdct-report-*")) == [scratch]
+    assert [path.name for path in (home / "notebooks" / "executed" / "smoke").glob("*.ipynb")] == ["x.ipynb"]
+    assert (former.tables / "t.csv").read_text() == "x\n2\n"
 
 
 def test_a_kernel_that_does_not_start_is_tried_once_more(home: Path) -> None:
@@ -637,7 +831,7 @@ def test_a_kernel_that_does_not_start_is_tried_once_more(home: Path) -> None:
 def test_two_drivers_do_not_share_a_profile(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_notebook(home, "n")
     write_run(home, "x", "notebook: n")
-    with report._alone("smoke"):
+    with leftovers.alone("smoke"):
         assert report.main(["--profile", "smoke", "--no-index"]) == 2
     told = "error: another report of profile smoke is running here; wait for it or stop it"
     assert capsys.readouterr().err.strip() == told
