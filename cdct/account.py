@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cdct.core import Item, items_hash
@@ -14,18 +14,25 @@ STATUSES = ("ok", "truncated", "refused", "filtered", "empty", "failed", "skippe
 FEW = 5
 """Cells that rest on fewer values than this are pointed out."""
 
+MOST_NAMED = 5
+
 
 def calls(replies: pd.DataFrame) -> pd.DataFrame:
     """What was asked: one row per model, with counts by status, tokens, cost, and what was really sent and served.
 
-    Columns: model, calls, one per status, prompt_tokens, completion_tokens, cost, served_model, fingerprint, endpoint,
-    parameters (every distinct value, joined by " | "). Cost is what the replies cost when they were first asked for.
+    Columns: model, calls, one per status, prompt_tokens, completion_tokens, cost, unpriced (answers without a known
+    cost), served_model, fingerprint, endpoint, parameters (every distinct value, joined by " | "). Cost is what the
+    replies cost when they were first asked for.
+    A sum is over the replies whose count or cost is known (`warnings` tells how many are not), NaN where none is.
     What of it was new in this run is not here: the table of a run and of its repetition are the same.
     """
     import pandas as pd
 
     def distinct(values: pd.Series) -> str:
         return " | ".join(sorted({str(value) for value in values.dropna()}))
+
+    def known(values: pd.Series) -> float:
+        return float(values.astype(float).sum(min_count=min(1, len(values))))
 
     sums = ("prompt_tokens", "completion_tokens")
     texts = ("served_model", "fingerprint", "endpoint", "parameters")
@@ -35,11 +42,11 @@ def calls(replies: pd.DataFrame) -> pd.DataFrame:
         counts = {status: int((group["status"] == status).sum()) for status in STATUSES}
         rows.append(
             {"model": name, "calls": len(group), **counts}
-            | {column: int(answered[column].fillna(0).sum()) for column in sums}
-            | {"cost": float(answered["cost"].astype(float).sum(skipna=False))}
+            | {column: int(total) if (total := known(answered[column])) == total else total for column in sums}
+            | {"cost": known(answered["cost"]), "unpriced": int(answered["cost"].isna().sum())}
             | {column: distinct(answered[column]) for column in texts}
         )
-    return pd.DataFrame(rows, columns=["model", "calls", *STATUSES, *sums, "cost", *texts])
+    return pd.DataFrame(rows, columns=["model", "calls", *STATUSES, *sums, "cost", "unpriced", *texts])
 
 
 def warnings(replies: pd.DataFrame, rows: pd.DataFrame, cells: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -53,6 +60,8 @@ def warnings(replies: pd.DataFrame, rows: pd.DataFrame, cells: pd.DataFrame | No
     import pandas as pd
 
     found: list[tuple[str, str]] = [("warning", notice) for notice in replies.attrs.get("notices", ())]
+    for model, group in replies[replies["text"].notna()].groupby("model", sort=False):
+        found += [("warning", f"{model}{text}") for text in _oddities(group)]
     for model, group in rows.groupby("model", sort=False):
         for reason, number in group["unscored"][group["unscored"] != ""].value_counts().items():
             found.append(("warning", f"{model}: {number} of {len(group)} replies could not be scored ({reason})"))
@@ -64,6 +73,33 @@ def warnings(replies: pd.DataFrame, rows: pd.DataFrame, cells: pd.DataFrame | No
         if few:
             found.append(("note", f"{few} of {len(cells)} cells rest on fewer than {FEW} values: read their intervals"))
     return pd.DataFrame(list(dict.fromkeys(found)), columns=["level", "text"])
+
+
+def _oddities(replies: pd.DataFrame) -> Iterator[str]:
+    """What is odd about where one model's answered replies came from."""
+    if replies["endpoint"].astype(str).str.startswith("simulated:").any():
+        yield " is simulated"
+    mixed = [
+        f"{len(counts)} {what} ({_named(counts)})"
+        for what, column in (("served models", "served_model"), ("fingerprints", "fingerprint"))
+        if len(counts := replies[column].value_counts()) > 1
+    ]
+    for (benchmark, arm), group in replies.groupby(["benchmark", "arm"], sort=False):  # arms may differ by design
+        if len(counts := group["parameters"].value_counts()) > 1:
+            mixed.append(f"{len(counts)} sets of parameters in {benchmark}, {arm} ({_named(counts)})")
+    if mixed:
+        yield f": the replies are not of one kind: {'; '.join(mixed)}"
+    for what, columns in (("token counts", ["prompt_tokens", "completion_tokens"]), ("a known cost", ["cost"])):
+        missing = int(replies[columns].isna().any(axis=1).sum())
+        if 0 < missing < len(replies):
+            yield f": {missing} of {len(replies)} replies came without {what}: the sums leave them out"
+
+
+def _named(counts: pd.Series) -> str:
+    """Values with how often they stand, the most frequent first, MOST_NAMED at most."""
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
+    more = [f"{len(ordered) - MOST_NAMED} more"] if len(ordered) > MOST_NAMED else []
+    return ", ".join([f"{value}: {number}" for value, number in ordered[:MOST_NAMED]] + more)
 
 
 FLAGS = {

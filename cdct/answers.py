@@ -9,9 +9,12 @@ from __future__ import annotations
 import email.utils
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from cdct.core import to_json
+from cdct.redact import printable
 
 RETRIED = frozenset({408, 409, 425, 429})
 """HTTP statuses below 500 after which a call is made again; from 500 on all are."""
@@ -140,13 +143,14 @@ def _error_parts(body: str) -> tuple[str, str, str]:
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):
-        return " ".join(body.split())[:300], "", ""
+        return printable(" ".join(body.split())[:300]), "", ""
     error = data[0] if isinstance(data, list) and data else data
     error = error.get("error") or error if isinstance(error, dict) else error
     if not isinstance(error, dict):
-        return str(error)[:300], "", ""
+        return printable(str(error)[:300]), "", ""
     message = error.get("message") or error.get("detail") or error.get("msg") or ""
-    return str(message)[:500], f"{error.get('code') or ''} {error.get('type') or ''}", str(error.get("param") or "")
+    code = f"{error.get('code') or ''} {error.get('type') or ''}"
+    return printable(str(message)[:500]), code, str(error.get("param") or "")
 
 
 def _refused_parameter(lowered: str, parameter: str) -> str | None:
@@ -204,10 +208,7 @@ def read_answer(body: str) -> dict[str, Any]:
         "reasoning": reasoning or None,
         "status": status,
         "finish_reason": finish,
-        "prompt_tokens": _count(usage.get("prompt_tokens")),
-        "completion_tokens": _count(usage.get("completion_tokens")),
-        "reasoning_tokens": _count(_part(usage, "completion_tokens_details").get("reasoning_tokens")),
-        "cached_tokens": _count(_part(usage, "prompt_tokens_details").get("cached_tokens")),
+        **_tokens(usage),
         "cost": _money(usage.get("cost")),
         "served_model": _name(data.get("model")),
         "fingerprint": _name(data.get("system_fingerprint")),
@@ -218,6 +219,23 @@ def read_answer(body: str) -> dict[str, Any]:
 def filtered_answer() -> dict[str, Any]:
     """The fields of a `Reply` to a prompt that the provider's filter did not let through."""
     return read_answer('{"choices": [{"message": {}, "finish_reason": "content_filter"}]}')
+
+
+def simulated_reply(answer: Callable[..., str], name: str, request: Mapping[str, Any], sample: int) -> Reply:
+    """The `Reply` of a simulated subject to a request; no time passes and no tokens are counted.
+
+    Whatever its function raises is a CallFailed with that text.
+    """
+    try:
+        text = answer(json.loads(to_json(request)), sample)
+    except Exception as error:  # it is the subject's own, and this call's alone
+        raise CallFailed(f"{type(error).__name__}: {error}", "simulated") from error
+    if not isinstance(text, str):
+        raise CallFailed(f"answered with {type(text).__name__}, not with a text", "simulated")
+    message = {"role": "assistant", "content": text_of(text)}
+    raw = to_json({"choices": [{"message": message}], "provider": "simulated", "usage": {"cost": 0}})
+    parameters = to_json({name: value for name, value in request.items() if name not in ("messages", "model")})
+    return Reply(latency_s=0.0, endpoint=name, parameters=parameters, attempts=1, raw=raw, **read_answer(raw))
 
 
 def text_of(content: Any) -> str:
@@ -232,6 +250,24 @@ def text_of(content: Any) -> str:
 def _part(mapping: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     part = mapping.get(name)
     return part if isinstance(part, Mapping) else {}
+
+
+def _tokens(usage: Mapping[str, Any]) -> dict[str, int | None]:
+    """The token counts of a call. What was thought counts as completion, since it is billed as that.
+
+    Some count the thinking in the total alone (Gemini), or beside the completion: what the total has above prompt and
+    completion is then taken to be it.
+    """
+    prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    reasoning = _count(_part(usage, "completion_tokens_details").get("reasoning_tokens"))
+    total = _count(usage.get("total_tokens"))
+    if total is not None and prompt is not None and total > prompt + (completion or 0):
+        if reasoning is None and completion is not None:
+            reasoning = total - prompt - completion
+        completion = total - prompt
+    cached = _count(_part(usage, "prompt_tokens_details").get("cached_tokens"))
+    counts = (prompt, completion, reasoning, cached)
+    return dict(zip(("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens"), counts, strict=True))
 
 
 def _name(value: Any) -> str | None:

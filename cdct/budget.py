@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cdct.core import unknown
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -24,12 +26,14 @@ class Budget:
         """A budget from a number (dollars), a mapping {"usd": ..., "tokens": ...}, a Budget, or None (no limit)."""
         if isinstance(value, Budget):
             return value
-        budget = cls(**value) if isinstance(value, Mapping) else cls(usd=value)
-        for name in ("usd", "tokens"):
-            limit = getattr(budget, name)
-            if limit is not None and not limit >= 0:
-                raise ValueError(f"budget: {name} must be 0 or more, got {limit!r}")
-        return budget
+        limits = dict(value) if isinstance(value, Mapping) else {"usd": value}
+        for name, limit in limits.items():
+            if name not in ("usd", "tokens"):
+                raise ValueError(f"budget: {unknown('limit', name, ['usd', 'tokens'])}")
+            number = isinstance(limit, int | float) and not isinstance(limit, bool)
+            if limit is not None and not (number and limit >= 0):
+                raise ValueError(f"budget: {name} must be a number from 0, or None for no limit, got {limit!r}")
+        return cls(**limits)
 
 
 @dataclass

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -21,9 +19,14 @@ import httpx_aiohttp
 from cdct.answers import RENAMED, CallFailed, Reply, fault_of, filtered_answer, read_answer, text_of
 from cdct.core import to_json
 from cdct.models import LOOPBACK, Model
+from cdct.redact import printable, without_key
 
 CONNECT_S = 10
 """The longest wait for a connection, in seconds."""
+MOST_BYTES = 32 * 2**20
+"""A bigger answer is refused while it comes: no chat completion has that size, and it would be held in memory."""
+UNREADABLE_CALLS = 3
+"""The most calls for an answer that is none: what sends it is seldom passing, and each of them may be billed."""
 DOWN_S = 30
 """For so long an address that could not be reached is passed over, where a model has others."""
 
@@ -33,7 +36,8 @@ class Retry:
     """When a failed call is made again: at most `attempts` calls within `total_s` seconds.
 
     The wait grows from `first_s` by doubling up to `most_s`, with up to the same again of jitter. A server's
-    Retry-After is the least wait; one that is longer than `total_s` stops the model.
+    Retry-After is the least wait; one that is longer than `total_s` stops the model, and so does `total_s` in which
+    nothing of it was answered.
     """
 
     attempts: int = 8
@@ -109,8 +113,10 @@ class Client:
             try:
                 return replace(await self._once(model, endpoint, request, key), attempts=calls)
             except CallFailed as fault:
-                wait = self._wait(fault, calls, time.monotonic() - started)
-                if fault.kind == "connection":
+                gone = fault.kind == "connection"
+                # a server on this machine that gives no connection has died: it does not come back by waiting
+                wait = None if gone and model.gguf else self._wait(fault, calls, time.monotonic() - started)
+                if gone:
                     endpoint.down_until = time.monotonic() + DOWN_S
                 if fault.kind == "busy" and wait is not None and fault.wait:
                     endpoint.quiet_until = max(endpoint.quiet_until, time.monotonic() + fault.wait)
@@ -128,7 +134,8 @@ class Client:
             fault.stops = True  # nobody else will be answered sooner
             fault.args = (f"{fault} (asks to wait {fault.wait:.0f} s; at most {self.retry.total_s:.0f} s are waited)",)
             return None
-        if calls >= self.retry.attempts:
+        attempts = self.retry.attempts
+        if calls >= (min(attempts, UNREADABLE_CALLS) if fault.kind == "unreadable" else attempts):
             return None
         grown = min(self.retry.most_s, self.retry.first_s * 2 ** (calls - 1))
         wait = max(grown, fault.wait or 0.0) + random.uniform(0, grown)
@@ -223,8 +230,17 @@ class Client:
         started = time.perf_counter()
         try:
             async with asyncio.timeout(model.timeout_s):  # the whole answer: a server may send blanks for ever
-                response = await endpoint.http.send(call)
-            body = response.content.decode("utf-8-sig", "replace")
+                response = await endpoint.http.send(call, stream=True)
+                try:
+                    content = bytearray()
+                    async for part in response.aiter_bytes():
+                        content += part
+                        if len(content) > MOST_BYTES:
+                            told = f"the answer of {endpoint.url} is larger than {MOST_BYTES / 2**20:g} MB"
+                            raise CallFailed(told, "too large", status=response.status_code)
+                finally:
+                    await response.aclose()
+            body = content.decode("utf-8-sig", "replace")
         except httpx.UnsupportedProtocol as error:
             raise CallFailed(f"{endpoint.url}: {error}", "refused", stops=True) from error
         except (httpx.HTTPError, aiohttp.ClientError, OSError) as error:
@@ -236,7 +252,7 @@ class Client:
                     told = f"no connection to {endpoint.url} within {CONNECT_S} s"
                 raise CallFailed(told, "timeout", retry=True) from error
             told = f"no connection to {endpoint.url}: {type(cause).__name__} {cause}".strip()
-            raise CallFailed(told, "connection", retry=True) from error
+            raise CallFailed(printable(told), "connection", retry=True) from error
         latency = time.perf_counter() - started
         try:
             if response.status_code != 200:
@@ -267,23 +283,6 @@ class Client:
                 transport=httpx_aiohttp.AiohttpTransport(limits=limits, proxy=through)
             )
         return self._https[proxy]
-
-
-def without_key(text: str, key: str | None, pieces: bool = False) -> str:
-    """`text` with [key] for the API key as it is, URL-encoded or JSON-escaped; if wanted, also for any 8 letters of it.
-
-    A key of fewer than 8 characters ("EMPTY", "x") is no secret, and taking it out would spoil replies.
-    """
-    if not key or len(key) < 8:
-        return text
-    forms = {key, quote(key, safe=""), json.dumps(key)[1:-1], key.replace("/", r"\/")}
-    for form in forms:
-        text = text.replace(form, "[key]")
-    if pieces:
-        parts = {form[i : i + 8] for form in forms for i in range(len(form) - 7)}
-        found = {i + n for i in range(len(text) - 7) if text[i : i + 8] in parts for n in range(8)}
-        text = re.sub("\0+", "[key]", "".join("\0" if i in found else letter for i, letter in enumerate(text)))
-    return text
 
 
 def _cost(model: Model, answer: Mapping[str, Any]) -> float | None:

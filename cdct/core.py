@@ -127,7 +127,8 @@ def items_hash(items: Sequence[Item]) -> str:
 class Arm:
     """A named condition: `messages(item, previous)` gives the next chat messages, or None when no turn is left.
 
-    `previous` holds the texts that the model answered in the earlier turns. `sampling` overrides request parameters
+    `previous` holds the texts that the model answered in the earlier turns. An arm ends by itself, within 50 turns, and
+    never sends the same messages twice: the same request is the same reply. `sampling` overrides request parameters
     (temperature, max_tokens, ...) for this arm.
     """
 

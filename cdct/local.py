@@ -156,8 +156,9 @@ def _start(gguf: Path, alias: str, state: Path) -> str:
 
 
 def threads() -> int:
-    """Threads of a server: cores minus one. They spin while they wait, and would starve everything else."""
-    return max(1, (os.cpu_count() or 2) - 1)
+    """Threads of a server: the cores that it may use, but one. They spin while they wait, and would starve all else."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, (allowed or 2) - 1)
 
 
 def build() -> str:

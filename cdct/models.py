@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from cdct.core import Registry, resolve, unknown
 
+VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 TIERS = ("", "reasoning", "efficient")
+OURS = ("model", "messages", "stream", "n")
+"""Request fields that no `body` may hold: what is asked, and that one whole answer comes back, is set here."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -40,13 +44,14 @@ class Price:
 
 @dataclass(frozen=True)
 class Model:
-    """One model at one or more OpenAI-compatible endpoints, or a GGUF file that is served here.
+    """One model at one or more OpenAI-compatible endpoints, a GGUF file that is served here, or a simulated subject.
 
     Attributes:
         name: how runs, tables and figures call it.
-        base_url: address up to and including `/v1`; several, used evenly, for copies of the same model.
+        base_url: address up to and including `/v1`; several, used evenly, for copies of the same model. The first
+            one names the record: with another first one, all is asked again.
         model: the id that the endpoint knows.
-        key_env: environment variable that holds the key; None where none is needed.
+        key_env: name of the environment variable that holds the key; None where none is needed.
         gguf: a package that carries a GGUF file, or the path of one; then no base_url is given.
         sha256: digest that the GGUF file must have.
         family, tier, parameters: for grouping: maker's line, "reasoning" or "efficient", billions of parameters.
@@ -56,6 +61,9 @@ class Model:
         refuses: request parameters that are never sent to this model.
         body: further request fields, sent as they are (provider routing, reasoning effort).
         timeout_s: longest wait for one answer.
+        answer: a simulated subject, in place of base_url or gguf: a function of the request (a chat completion's JSON)
+            and the sample's number that returns the text. Its replies are recorded as any other, under the model's
+            name: a function that has changed needs another name. They cost nothing, and their tokens are not counted.
     """
 
     name: str
@@ -74,6 +82,7 @@ class Model:
     refuses: tuple[str, ...] = ()
     body: Mapping[str, Any] = field(default_factory=dict)
     timeout_s: float = 600.0
+    answer: Callable[[Mapping[str, Any], int], str] | None = None
 
     def __post_init__(self) -> None:
         urls = (self.base_url,) if isinstance(self.base_url, str) else tuple(self.base_url)
@@ -86,10 +95,22 @@ class Model:
                 object.__setattr__(self, "price", Price(**self.price))
             except (TypeError, ValueError) as error:
                 raise ValueError(f"model {self.name}: price = {self.price!r}: {error}") from None
-        if bool(self.base_url) == bool(self.gguf):
+        if bool(self.base_url) + bool(self.gguf) + (self.answer is not None) != 1:
+            function = "" if self.answer is None else ", and a function that answers"
             raise ValueError(
-                f"model {self.name}: give either base_url or gguf, got {self.base_url!r} and {self.gguf!r}"
+                f"model {self.name}: give either base_url or gguf, got {self.base_url!r} and {self.gguf!r}{function}"
             )
+        if self.key_env is not None and not (isinstance(self.key_env, str) and VARIABLE.fullmatch(self.key_env)):
+            # not shown: it may be the key
+            raise ValueError(
+                f"model {self.name}: key_env must be the name of an environment variable "
+                "(letters, digits and _, no digit first), not the key itself"
+            )
+        if not isinstance(self.body, Mapping):
+            raise ValueError(f"model {self.name}: body must be a table of request fields, got {self.body!r}")
+        for taken in OURS:
+            if taken in self.body:
+                raise ValueError(f"model {self.name}: body may not hold {taken!r}, which is set by cdct itself")
         for url in self.base_url:
             if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
                 raise ValueError(f"model {self.name}: base_url must be an http(s) address, got {url!r}")
@@ -113,19 +134,30 @@ class Model:
 
     @property
     def endpoint(self) -> str:
-        """What stands for the endpoint in a reply's key: the first address, or the digest of the GGUF file.
+        """What stands for the endpoint in a reply's key: the first address, the GGUF file's digest, simulated:name.
 
-        Copies of one model behind further addresses, and the port of a local server, don't change what was asked.
+        Copies of one model behind further addresses, and the port of a local server, don't change what was asked; nor
+        do capitals in a host's name. Raises what `absent` tells.
         """
+        if self.answer is not None:
+            return f"simulated:{self.name}"
         if self.base_url:
-            return self.base_url[0]
+            first = urlsplit(self.base_url[0])
+            return urlunsplit(first._replace(netloc=first.netloc.lower()))  # urlsplit has lowered the scheme
         from cdct.local import gguf_digest
 
         return f"gguf:{self.sha256 or gguf_digest(self.gguf)}"
 
+    def absent(self) -> str | None:
+        """Why nothing of this model can be asked or looked up: its file, which would name its replies, is not there."""
+        try:
+            return self.endpoint and None
+        except (OSError, ImportError) as error:
+            return str(error)
+
     @property
     def is_local(self) -> bool:
-        """True where all calls stay on this machine: a GGUF file, or loopback addresses only."""
+        """True where all calls stay on this machine: a GGUF file, a simulated subject, or loopback addresses only."""
         return all(urlsplit(url).hostname in LOOPBACK for url in self.base_url)
 
     def open_at_most(self, concurrency: int) -> int:
@@ -187,8 +219,12 @@ def _dotenv() -> dict[str, str]:
     path = resolve(".env")
     if not path.is_file():
         return {}
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise LookupError(".env: not text in UTF-8; save it again in that encoding") from None
     pairs = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in text.splitlines():
         name, equals, value = line.strip().removeprefix("export ").partition("=")
         if equals and not name.startswith("#"):
             value = value.strip()
@@ -204,7 +240,7 @@ def load_models(path: str | os.PathLike[str] = "data/models.toml") -> Mapping[st
         entries = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: not valid TOML in UTF-8: {error}") from None
-    known = [f.name for f in fields(Model) if f.name != "name"]
+    known = [f.name for f in fields(Model) if f.name not in ("name", "answer")]
     models = Registry(f"{path}: model")
     for name, entry in entries.items():
         if not isinstance(entry, dict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,15 +43,26 @@ def request_of(model: Model, messages: Messages, sampling: Mapping[str, Any]) ->
             name = "max_completion_tokens"
         if value is not None and name not in model.refuses:
             request[name] = value
-    # 0 and 0.0 are one number to a model, so they must be one to the key
-    return {
-        name: int(value) if isinstance(value, float) and value.is_integer() else value
-        for name, value in {**request, **model.body}.items()
-    }
+    sent = {**request, **model.body}
+    return {name: value if name == "messages" else _one_number(value) for name, value in sent.items()}
+
+
+def _one_number(value: Any) -> Any:
+    """0 and 0.0 are one number to a model, so they must be one to the key, however deep they stand."""
+    if isinstance(value, Mapping):
+        return {name: _one_number(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_one_number(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def key_of(model: Model, request: Mapping[str, Any], sample: int) -> str:
-    """SHA-256 of the canonical request: a parameter that is absent, zero or different gives another key."""
+    """SHA-256 of the canonical request: a parameter that is absent, zero or different gives another key.
+
+    Of a model with several addresses the first one names the record: with another first one all is asked again. Neither
+    the arm nor the turn is in the key. Arms that ask the same share one reply, and so would two turns of one arm with
+    exactly the same messages: an arm that wants another answer has to show the earlier ones, or to ask in other words.
+    """
     return digest({"version": KEY_VERSION, "endpoint": model.endpoint, "request": request, "sample": sample})
 
 
@@ -67,6 +79,17 @@ def units_of(items: Sequence[Item], arms: Sequence[str], samples: int, sampling:
             for sample in range(samples):
                 yield Unit(order, item, name, *arms_of[item.benchmark], sample)
                 order += 1
+
+
+def next_messages(unit: Unit, previous: Sequence[str]) -> Messages | None:
+    """The messages of a conversation's next turn, or None at its end. ValueError where an arm finds no end."""
+    messages = unit.arm.messages(unit.item, previous)
+    if messages is not None and len(previous) >= MOST_TURNS:
+        raise ValueError(
+            f"{unit.item.benchmark}: arm {unit.arm_name!r} has not ended after {MOST_TURNS} turns with item "
+            f"{unit.item.id!r}; its `messages` must give None after the last turn"
+        )
+    return messages
 
 
 def checked(items: Sequence[Item], models: Models, arms: Sequence[str], samples: int) -> tuple[list[Item], list[Model]]:
@@ -92,15 +115,15 @@ def token_limit(request: Mapping[str, Any]) -> int | None:
     return request.get("max_completion_tokens") or request.get("max_tokens")
 
 
-def highest_price(model: Model, request: Mapping[str, Any]) -> tuple[float | None, int | None]:
+def highest_price(model: Model, request: Mapping[str, Any], unseen: int = 0) -> tuple[float | None, int | None]:
     """The highest price and token count that a call can have, None where there is no bound.
 
-    A token is at least one byte, so bytes bound the prompt.
+    A token is at least one byte, so bytes bound the prompt; `unseen` tokens of it do not stand in the request yet.
     """
     limit = token_limit(request)
     if limit is None:
         return (0.0 if model.price_of(10**6, 10**6) == 0 else None), None
-    prompt = len(to_json(request["messages"]).encode("utf-8", "replace")) + 16 * len(request["messages"])
+    prompt = unseen + len(to_json(request["messages"]).encode("utf-8", "replace")) + 16 * len(request["messages"])
     return model.price_of(prompt, limit), prompt + limit
 
 
@@ -125,8 +148,11 @@ def plan(
     """What a run would ask, before it is run: one row per model and arm.
 
     Columns: model, arm, calls (all turns), recorded (answered before: free), new, prompt_tokens (estimated, of the new
-    calls), completion_tokens_most (their token limits), cost_most (US dollars; NaN where no price is known). Later
-    turns of an arm depend on the answers to the earlier ones: they are counted, and taken as new.
+    calls, without the answers that later turns repeat), completion_tokens_most (their token limits) and cost_most, the
+    highest price in US dollars, by which a budget goes too: well above what a run will cost, since each byte of a
+    prompt counts as a token and each answer as long as it may be. Both are NaN where a request has no token limit, the
+    cost also where no price is known. Later turns of an arm depend on the answers to the earlier ones: they are
+    counted, and taken as new. A model whose GGUF file is absent has no new calls, and a UserWarning says why.
     """
     import pandas as pd
 
@@ -136,18 +162,21 @@ def plan(
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     with opened(store) as recorded:
         for model in chosen:
+            absent = model.absent()
+            if absent:
+                warnings.warn(f"{model.name}: can't be asked: {absent}", stacklevel=2)
             for unit in units_of(items, arms, samples, sampling or {}):
                 empty = dict.fromkeys(PLAN_COLUMNS, 0) | {"model": model.name, "arm": unit.arm_name, "cost_most": 0.0}
                 row = rows.setdefault((model.name, unit.arm_name), empty)
                 previous: list[str] = []
-                known = True
-                for _ in range(MOST_TURNS):
-                    messages = unit.arm.messages(unit.item, previous)
-                    if messages is None:
-                        break
+                known, unseen = True, 0
+                while (messages := next_messages(unit, previous)) is not None:
+                    row["calls"] += 1
+                    if absent:
+                        previous.append("")
+                        continue
                     request = request_of(model, messages, unit.sampling)
                     reply = recorded.get(key_of(model, request, unit.sample)) if known else None
-                    row["calls"] += 1
                     if reply is not None:
                         row["recorded"] += 1
                         if reply["status"] == "filtered":
@@ -155,11 +184,12 @@ def plan(
                         previous.append(reply["text"] or "")
                         continue
                     known = False
-                    prompt, most = estimate_tokens(messages), token_limit(request) or 0
-                    cost = model.price_of(prompt, most)
+                    most = token_limit(request)
+                    cost, _ = highest_price(model, request, unseen)
+                    unseen += most or 0
                     row["new"] += 1
-                    row["prompt_tokens"] += prompt
-                    row["completion_tokens_most"] += most
+                    row["prompt_tokens"] += estimate_tokens(messages)
+                    row["completion_tokens_most"] += float("nan") if most is None else most
                     row["cost_most"] += float("nan") if cost is None else cost
                     previous.append("")
     return pd.DataFrame(rows.values(), columns=PLAN_COLUMNS)

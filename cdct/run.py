@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from cdct.background import in_background
 from cdct.budget import Budget, Ledger
 from cdct.core import KEYS, Item, Messages, to_json
 from cdct.models import Model
-from cdct.plan import MOST_TURNS, Models, Unit, checked, highest_price, key_of, opened, plan, request_of, units_of
+from cdct.plan import Models, Unit, checked, highest_price, key_of, next_messages, opened, plan, request_of, units_of
 from cdct.store import DEFAULT, Store
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cdct.answers import CallFailed
+    from cdct.answers import CallFailed, Reply
     from cdct.bars import Progress
     from cdct.client import Client, Retry
 
@@ -30,7 +31,10 @@ __all__ = ["COLUMNS", "plan", "run"]
 
 IN_A_ROW = 50
 """So many calls in a row without an answer, each made as often as `Retry` allows, stop a model (at least three rounds
-of its open calls): its server is gone, and thousands of further calls would only fail one after the other."""
+of its open calls): its server is gone, and thousands of further calls would only fail one after the other. So does
+`Retry.total_s` without any answer: where nobody answers, these calls alone would take hours."""
+RESTARTS = 2
+"""So often a run starts the server of a GGUF file again that has died."""
 COLUMNS = [
     *KEYS,
     *("text", "status", "finish_reason", "reasoning", "prompt_tokens", "completion_tokens", "reasoning_tokens"),
@@ -40,7 +44,9 @@ COLUMNS = [
 """The columns of a replies frame. `status` is ok, truncated, refused, filtered or empty for a reply; failed for a call
 that got no answer, skipped for one that was not made; for these two `text` is None and `error` says why. `cached` is
 True for a reply that was recorded before; its latency and cost are the original ones, and its `cost_new` is 0."""
-MAY_BE_NONE = ("text", "finish_reason", "reasoning", "served_model", "fingerprint", "provider", "endpoint", "error")
+MAY_BE_NONE = (
+    *("text", "finish_reason", "reasoning", "served_model", "fingerprint", "provider", "endpoint", "key", "error"),
+)
 
 
 def run(
@@ -84,44 +90,8 @@ def run(
         raise ValueError(f"concurrency must be at least 1, got {concurrency}")
     with opened(store) as recorded, Progress(progress) as shown:
         job = _Job(units, chosen, recorded, concurrency, limit, retry or Retry(), shown)
-        _in_background(job)
+        in_background(job.main, job.interrupted)
     return job.frame()
-
-
-def _in_background(job: _Job) -> None:
-    """Run the job on an event loop of its own thread: notebooks have one running already. Ctrl-C ends it at once."""
-    failure: list[BaseException] = []
-    ready = threading.Event()
-
-    async def main() -> None:
-        job.loop, job.task = asyncio.get_running_loop(), asyncio.current_task()
-        ready.set()
-        await job.main()
-
-    def work() -> None:
-        try:
-            asyncio.run(main())
-        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            failure.append(error)
-        finally:
-            ready.set()
-
-    thread = threading.Thread(target=work, name="cdct-run", daemon=True)
-    thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(0.2)  # in slices, so that Ctrl-C is heard
-    except KeyboardInterrupt:
-        ready.wait()
-        if job.loop is not None and job.task is not None and thread.is_alive():
-            job.loop.call_soon_threadsafe(job.task.cancel)
-        thread.join()
-        job.progress.say(f"stopped: {job.new} new replies are recorded; the same call goes on from there")
-        raise
-    if failure:
-        # one broken worker ends all; what it raised is what the caller should see
-        first = failure[0]
-        raise first.exceptions[0] if isinstance(first, BaseExceptionGroup) else first
 
 
 class _Job:
@@ -139,12 +109,12 @@ class _Job:
     ) -> None:
         self.units, self.models, self.store, self.progress = units, models, store, progress
         self.concurrency, self.budget, self.retry = concurrency, budget, retry
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self.task: asyncio.Task[Any] | None = None
         self.rows: dict[tuple[int, int, int], tuple[Any, ...]] = {}
         self.notices: list[str] = []
         self.stopped: dict[str, str] = {}
         self.unanswered: Counter[str] = Counter()
+        self.waiting_since: dict[str, float] = {}  # when the first call after a model's last answer was made
+        self.deaths: Counter[str] = Counter()
         self.pending: dict[str, asyncio.Future[Any]] = {}
         self.urls: dict[str, asyncio.Future[tuple[str, ...]]] = {}
         self.compared: set[tuple[str, frozenset[str], str]] = set()
@@ -154,6 +124,9 @@ class _Job:
         if text not in self.notices:
             self.notices.append(text)
             self.progress.say(text)
+
+    def interrupted(self) -> None:
+        self.progress.say(f"stopped: {self.new} new replies are recorded; the same call goes on from there")
 
     def open_at_most(self, model: Model) -> int:
         return model.open_at_most(self.concurrency) * max(1, len(model.base_url))
@@ -176,10 +149,8 @@ class _Job:
         for unit in units:
             previous: list[str] = []
             outcome: dict[str, Any] = {}
-            for turn in range(MOST_TURNS):
-                messages = unit.arm.messages(unit.item, previous)
-                if messages is None:
-                    break
+            while (messages := next_messages(unit, previous)) is not None:
+                turn = len(previous)
                 outcome = await self._turn(model, unit, turn, messages)
                 self.rows[number, unit.order, turn] = tuple(map(outcome.get, COLUMNS))  # smaller than a dict
                 if outcome["text"] is None or outcome["status"] == "filtered":
@@ -193,10 +164,14 @@ class _Job:
                 await asyncio.sleep(0)
 
     async def _turn(self, model: Model, unit: Unit, turn: int, messages: Messages) -> dict[str, Any]:
-        request = request_of(model, messages, unit.sampling)
-        key = key_of(model, request, unit.sample)
         names = (unit.item.benchmark, unit.arm_name, unit.item.id, model.name, unit.sample, turn)
         keys = dict(zip(KEYS, names, strict=True))
+        request = request_of(model, messages, unit.sampling)
+        try:
+            key = key_of(model, request, unit.sample)
+        except (OSError, ImportError) as error:  # its file is absent: without its digest no reply has a key
+            self._stop(model, str(error))
+            return {**_NO_REPLY, **keys, "status": "skipped", "error": str(error)}
         while (reply := self.store.get(key)) is None and key in self.pending:
             await asyncio.shield(self.pending[key])  # two arms can ask the same: once is enough
         if reply is not None:
@@ -216,14 +191,13 @@ class _Job:
         usd, tokens = highest_price(model, request) if self.ledger.limited else (None, None)
         refusal = await self.ledger.reserve(usd, tokens) if self.ledger.limited else None
         if refusal:
-            self.notice(f"{model.name}: {refusal}; calls that did not fit were not made")
+            if not any(told.startswith(f"{model.name}: budget: ") for told in self.notices):  # once; rows say it each
+                self.notice(f"{model.name}: {refusal}; calls that did not fit were not made")
             return {**_NO_REPLY, "key": key, "status": "skipped", "error": refusal}
         spent_usd, spent_tokens = 0.0, 0
         try:
-            urls = await self._urls(model)
-            reply = await self.client.ask(
-                model, urls, request, lambda url, fault, wait: self._log_attempt(key, model, url, fault, wait)
-            )
+            self.waiting_since.setdefault(model.name, monotonic())
+            reply = await self._reply(model, request, key, keys["sample"])
             # without usage, a call may have cost as much as was set aside for it
             spent_usd = (usd or 0.0) if reply.cost is None else reply.cost
             counted = reply.prompt_tokens is not None and reply.completion_tokens is not None
@@ -238,14 +212,42 @@ class _Job:
             await asyncio.shield(asyncio.wrap_future(self.store.put(row)))
             self.new += 1
             self.unanswered[model.name] = 0
-            self._compare(model, request, reply.parameters)
-            return {name: row.get(name) for name in _READ} | {"cached": False, "cost_new": reply.cost, "error": None}
+            self.waiting_since.pop(model.name, None)
+            # another process may have been sooner with another answer: the recorded one is everybody's
+            kept = self.store.get(key) or row
+            self._compare(model, request, kept["parameters"])
+            return {name: kept.get(name) for name in _READ} | {"cached": False, "cost_new": reply.cost, "error": None}
         except CallFailed as fault:
             self._consider_stopping(model, fault)
             return {**_NO_REPLY, "key": key, "status": "failed", "error": f"{fault.kind}: {fault}"}
         finally:
             if self.ledger.limited:
                 await asyncio.shield(self.ledger.settle(usd, tokens, spent_usd, spent_tokens))
+
+    async def _reply(self, model: Model, request: dict[str, Any], key: str, sample: int) -> Reply:
+        """One reply of the model; where a GGUF file's server has died, of a new one."""
+        from cdct.answers import CallFailed, simulated_reply
+
+        if model.answer is not None:
+            return simulated_reply(model.answer, model.endpoint, request, sample)
+        again = True
+        while True:
+            urls = await self._urls(model)
+            try:
+                return await self.client.ask(
+                    model, urls, request, lambda url, fault, wait: self._log_attempt(key, model, url, fault, wait)
+                )
+            except CallFailed as fault:
+                if model.gguf is None or fault.kind != "connection":
+                    raise
+                self.urls.pop(model.name, None)  # the next call starts a server
+                self.deaths[model.name] += 1
+                fault.stops = self.deaths[model.name] > RESTARTS
+                if fault.stops:
+                    fault.args = (f"its server has died {self.deaths[model.name]} times: {fault}",)
+                if fault.stops or not again:
+                    raise
+                again = False  # a second death at the same call may be its fault
 
     def _compare(self, model: Model, request: Mapping[str, Any], parameters: str) -> None:
         """Notice what a reply was asked without, be it new or recorded: a reader must know in either case."""
@@ -259,11 +261,19 @@ class _Job:
 
     def _consider_stopping(self, model: Model, fault: CallFailed) -> None:
         self.unanswered[model.name] += fault.retry
-        row = self.unanswered[model.name]
-        reason = str(fault) if fault.stops else ""
-        if row >= max(IN_A_ROW, 3 * self.open_at_most(model)):
-            reason = reason or f"{row} calls in a row got no answer, the last one: {fault}"
-        if reason and model.name not in self.stopped:
+        row, now = self.unanswered[model.name], monotonic()
+        if not fault.retry:
+            self.waiting_since.pop(model.name, None)  # somebody was there and said no
+        waited = now - self.waiting_since.get(model.name, now)
+        if fault.stops:
+            self._stop(model, str(fault))
+        elif row >= max(IN_A_ROW, 3 * self.open_at_most(model)):
+            self._stop(model, f"{row} calls in a row got no answer, the last one: {fault}")
+        elif waited > self.retry.total_s:
+            self._stop(model, f"nothing was answered for {waited:.0f} s, the last call: {fault}")
+
+    def _stop(self, model: Model, reason: str) -> None:
+        if model.name not in self.stopped:
             self.stopped[model.name] = reason
             self.notice(f"{model.name}: stopped: {reason}")
 

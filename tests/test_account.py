@@ -10,6 +10,7 @@ from conftest import completion, failure
 
 from cdct.account import FEW, STATUSES, calls, items_table, warnings
 from cdct.client import Retry
+from cdct.models import Model
 from cdct.run import COLUMNS, run
 
 DOLLAR = {"input": 1_000_000, "output": 1_000_000}
@@ -69,9 +70,18 @@ def test_every_status_is_counted_and_nothing_twice():
     assert table["cost"] == 1.0
 
 
-def test_a_cost_that_is_not_known_is_not_0():
-    table = calls(pd.DataFrame([reply(), reply(cost=None, cost_new=None)], columns=COLUMNS)).iloc[0]
-    assert math.isnan(table["cost"])
+def test_what_is_not_known_is_not_0():
+    unknown = reply(cost=None, cost_new=None, prompt_tokens=None, completion_tokens=None)
+    some = calls(pd.DataFrame([reply(), unknown], columns=COLUMNS)).iloc[0]
+    assert (some["prompt_tokens"], some["completion_tokens"], some["cost"], some["unpriced"]) == (10, 5, 0.25, 1)
+    none = calls(pd.DataFrame([unknown, unknown], columns=COLUMNS)).iloc[0]
+    assert all(math.isnan(none[column]) for column in ("prompt_tokens", "completion_tokens", "cost"))
+
+
+def test_where_nothing_was_answered_nothing_was_paid():
+    failed = reply(status="failed", text=None, cost=None, prompt_tokens=None, completion_tokens=None)
+    table = calls(pd.DataFrame([failed], columns=COLUMNS)).iloc[0]
+    assert (table["prompt_tokens"], table["completion_tokens"], table["cost"]) == (0, 0, 0)
 
 
 def test_what_was_really_sent_and_served_is_named_in_full():
@@ -116,6 +126,49 @@ def told(replies=(), rows=(), cells=None, notices=()):
 
 def test_nothing_odd_is_nothing_said():
     assert told([reply()], [row()]) == []
+
+
+def test_replies_of_more_than_one_kind_are_one_warning_per_model():
+    replies = [
+        *(reply(served_model="gpt-1", fingerprint=f"fp-{n % 2}") for n in range(3)),
+        reply(served_model="gpt-2", parameters='{"temperature":0}'),
+        reply(served_model="gpt-2", status="failed", text=None),
+        reply(model="b", served_model="gpt-3"),
+        reply(model="b"),  # not told
+    ]
+    assert told(replies) == [
+        (
+            "warning",
+            "stub: the replies are not of one kind: 2 served models (gpt-1: 3, gpt-2: 1); "
+            "2 fingerprints (fp-0: 2, fp-1: 1); "
+            '2 sets of parameters in toy, baseline ({}: 3, {"temperature":0}: 1)',
+        )
+    ]
+
+
+def test_arms_may_have_parameters_of_their_own():
+    assert told([reply(), reply(arm="hot", parameters='{"temperature":1}')]) == []
+
+
+def test_many_kinds_are_not_all_named():
+    [(_, text)] = told([reply(fingerprint=f"fp-{n}") for n in range(8)])
+    assert text.endswith("8 fingerprints (fp-0: 1, fp-1: 1, fp-2: 1, fp-3: 1, fp-4: 1, 3 more)")
+
+
+def test_sums_that_leave_something_out_are_told():
+    unknown = {"completion_tokens": None, "cost": None}
+    assert told([reply(), reply(), reply(**unknown), reply(status="failed", text=None, **unknown)]) == [
+        ("warning", "stub: 1 of 3 replies came without token counts: the sums leave them out"),
+        ("warning", "stub: 1 of 3 replies came without a known cost: the sums leave them out"),
+    ]
+    assert told([reply(**unknown)]) == []  # the table shows no sum then
+
+
+def test_a_simulated_subject_is_told_from_a_model(toy, store_path):
+    frame = run(toy.items(2), [Model("norm", answer=lambda request, sample: "x")], store=store_path, progress=False)
+    table = warnings(frame, pd.DataFrame(columns=["model", "unscored", "flags"], dtype=object))
+    assert table.to_numpy().tolist() == [["warning", "norm is simulated"]]
+    assert math.isnan(calls(frame)["completion_tokens"].item())
 
 
 def test_notices_of_the_run_come_first_and_once():

@@ -190,6 +190,21 @@ def test_what_the_user_reads(status, headers, body, message):
     assert str(fault_of(status, headers, body_text(body))) == message
 
 
+@pytest.mark.parametrize("shape", ["JSON", "a text", "plain", "a list"])
+def test_no_message_steers_a_terminal(shape):
+    told = "\x1b[31mred\x1b]0;title\x07 \u202eback\nnext\x9b"
+    body = {
+        "JSON": json.dumps(failure(told)),
+        "a text": json.dumps({"error": told}),
+        "plain": told,
+        "a list": json.dumps([failure(told)]),
+    }[shape]
+    message = str(fault_of(500, {}, body))
+    assert message.isprintable()
+    assert message.startswith("HTTP 500:  [31mred ]0;title ")
+    assert "back next" in message
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -272,6 +287,29 @@ def test_odd_usage_is_no_usage(usage):
     answer = read_answer(json.dumps(completion() | {"usage": usage}))
     assert answer["prompt_tokens"] is None
     assert answer["cost"] is None
+
+
+USAGES = {
+    # prompt, completion, total, reasoning as told -> completion, reasoning
+    "thinking in the total alone, Gemini": ((10, 5, 2015, None), (2005, 2000)),
+    "thinking beside the completion": ((10, 5, 25, 10), (15, 10)),
+    "thinking within the completion": ((10, 50, 60, 40), (50, 40)),
+    "no thinking": ((10, 5, 15, None), (5, None)),
+    "no completion": ((10, None, 30, None), (20, None)),
+    "no prompt": ((None, 5, 30, None), (5, None)),
+    "no total": ((10, 5, None, None), (5, None)),
+    "a total that is too small": ((10, 5, 12, None), (5, None)),
+}
+
+
+@pytest.mark.parametrize(("usage", "counted"), USAGES.values(), ids=USAGES.keys())
+def test_what_was_thought_counts_as_completion(usage, counted):
+    prompt, written, total, reasoning = usage
+    told = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": total}
+    told["completion_tokens_details"] = {"reasoning_tokens": reasoning}
+    answer = read_answer(json.dumps(completion(usage=told)))
+    assert (answer["completion_tokens"], answer["reasoning_tokens"]) == counted
+    assert answer["prompt_tokens"] == prompt
 
 
 def test_odd_details_are_none():

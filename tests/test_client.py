@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 from conftest import CUT, Endpoint, completion, failure, in_turn
 
 from cdct.answers import CallFailed, Reply
-from cdct.client import Client, Retry, estimate_tokens, without_key
+from cdct.client import Client, Retry, estimate_tokens
 from cdct.models import Model
+from cdct.redact import without_key
 
 REQUEST = {"model": "stub", "messages": [{"role": "user", "content": "hello"}], "temperature": 0, "max_tokens": 50}
 QUICK = Retry(first_s=0)
@@ -144,6 +146,64 @@ def test_attempts_are_limited(endpoint, calls):
     assert [wait for _, _, wait in calls.faults] == [0, 0, 0, None]
 
 
+@pytest.mark.parametrize("bad", ["no JSON", "no choices"])
+def test_what_can_not_be_read_is_asked_for_twice_more(endpoint, calls, bad):
+    endpoint.answer = lambda request: FAULTY[bad]
+    assert calls.fault(endpoint.model()).kind == "unreadable"
+    assert [wait for _, _, wait in calls.faults] == [0, 0, None]
+
+
+def test_fewer_attempts_hold_for_what_can_not_be_read_too(endpoint, calls):
+    endpoint.answer = lambda request: FAULTY["no JSON"]
+    calls.fault(endpoint.model(), retry=Retry(attempts=2, first_s=0))
+    assert len(endpoint.requests) == 2
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_an_answer_without_measure_is_refused(endpoint, calls, monkeypatch, status):
+    body = json.dumps(completion("word " * 100))
+    endpoint.answer = lambda request: (status, body)
+    monkeypatch.setattr("cdct.client.MOST_BYTES", len(body) - 1)
+    fault = calls.fault(endpoint.model())
+    assert (fault.kind, fault.retry, fault.stops) == ("too large", False, False)
+    assert re.match(rf"the answer of {endpoint.url} is larger than 0\.\d+ MB$", str(fault))
+    assert len(endpoint.requests) == 1
+    monkeypatch.setattr("cdct.client.MOST_BYTES", len(body))
+    endpoint.answer = lambda request: (200, body)
+    assert calls.reply(endpoint.model()).status == "ok"
+
+
+def test_an_answer_without_end_is_refused_while_it_comes(calls, monkeypatch):
+    monkeypatch.setattr("cdct.client.MOST_BYTES", 10_000)
+
+    async def main() -> CallFailed:
+        closed = asyncio.Event()
+
+        async def pour(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+            try:
+                while True:
+                    writer.write(b"400\r\n" + b"x" * 1024 + b"\r\n")
+                    await writer.drain()
+            except ConnectionError:
+                closed.set()
+
+        server = await asyncio.start_server(pour, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        async with Client(1, Retry()) as client:
+            try:
+                await client.ask(Model("stub", base_url=url), (url,), REQUEST)
+            except CallFailed as fault:
+                await closed.wait()  # nothing more is taken from it
+                return fault
+            finally:
+                server.close()
+        raise AssertionError
+
+    assert asyncio.run(asyncio.wait_for(main(), 10)).kind == "too large"
+
+
 def waits_of(retry: Retry, fault: CallFailed, elapsed: float = 0.0) -> list[float | None]:
     client = Client(1, retry)
     return [client._wait(fault, calls, elapsed) for calls in range(1, retry.attempts + 1)]
@@ -252,7 +312,7 @@ def test_a_server_that_speaks_something_else(calls):
     async def main() -> CallFailed:
         async def babble(reader, writer):
             await reader.readuntil(b"\r\n\r\n")
-            writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
+            writer.write(b"SSH-2.0-OpenSSH_9.2 \x1b[31m\x07\r\n")
             writer.close()
 
         server = await asyncio.start_server(babble, "127.0.0.1", 0)
@@ -264,7 +324,9 @@ def test_a_server_that_speaks_something_else(calls):
                 return fault
         raise AssertionError
 
-    assert asyncio.run(main()).kind == "connection"
+    fault = asyncio.run(main())
+    assert fault.kind == "connection"
+    assert str(fault).isprintable()
 
 
 def test_a_server_that_sends_blanks_for_ever(calls):
@@ -426,6 +488,22 @@ def test_the_open_calls_of_an_endpoint_are_limited(endpoint, run_allows, model_a
 
     asyncio.run(main())
     assert endpoint.most_open == most
+
+
+@pytest.mark.parametrize("answer", ["fine", (500, failure()), (401, failure()), CUT], ids=["ok", "500", "401", "cut"])
+def test_a_call_that_has_ended_is_not_open(endpoint, answer):
+    endpoint.answer = lambda request: answer
+
+    async def main() -> tuple[int, int]:
+        async with Client(4, Retry(attempts=2, first_s=0)) as client:
+            model = endpoint.model()
+            asked = [asyncio.create_task(client.ask(model, model.base_url, REQUEST)) for _ in range(12)]
+            await asyncio.sleep(0)
+            during = client._endpoints[endpoint.url].open
+            await asyncio.gather(*asked, return_exceptions=True)
+            return during, client._endpoints[endpoint.url].open
+
+    assert asyncio.run(main()) == (12, 0)
 
 
 def test_models_of_one_endpoint_share_its_limit(endpoint):

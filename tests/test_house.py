@@ -41,6 +41,10 @@ SHARED = (
     "cdct.stats",
     "cdct.models",
     "cdct.store",
+    "cdct.background",
+    "cdct.redact",
+    "cdct.plan",
+    "cdct.answers",
     "cdct.client",
     "cdct.run",
 )

@@ -19,6 +19,7 @@ from cdct.core import Item
 from cdct.models import Model, load_models
 from cdct.plan import key_of
 from cdct.run import run
+from cdct.store import Store
 
 EMBEDDED = "local/smollm2-135m"
 
@@ -263,6 +264,28 @@ def test_a_server_that_died_is_started_again(tmp_path, monkeypatch):
 
 
 @pytest.mark.local
+def test_a_server_that_is_killed_in_a_run_costs_one_call_and_no_waiting(toy, tmp_path, monkeypatch, store_path):
+    monkeypatch.setenv("CDCT_LOCAL_DIR", str(tmp_path))
+    killed = []
+
+    def messages(item, previous):
+        if item.id.endswith("2") and not previous and not killed:
+            killed.append(server_pid(tmp_path))
+            os.kill(killed[0], 9)
+        return None if previous else [{"role": "user", "content": item.id}]
+
+    object.__setattr__(toy.benchmark.arms["plain"], "messages", messages)
+    with Store(store_path) as store:
+        frame = run(toy.items(4), [EMBEDDED], store=store, sampling={"max_tokens": 8}, progress=False)
+        lost = store.frame("SELECT kind, wait_s FROM attempts")
+    assert frame["status"].isin(["ok", "truncated"]).all(), frame["error"].tolist()
+    assert lost["kind"].tolist() == ["connection"]
+    assert lost["wait_s"].isna().all()
+    assert server_pid(tmp_path) != killed[0]
+    local.shutdown(tmp_path)
+
+
+@pytest.mark.local
 def test_a_file_that_can_not_be_served_says_why(tmp_path, monkeypatch):
     monkeypatch.setenv("CDCT_LOCAL_DIR", str(tmp_path / "local"))
     (tmp_path / "own.gguf").write_bytes(b"GGUF but no more")
@@ -330,3 +353,13 @@ def test_a_fetched_file_with_another_digest_is_refused(monkeypatch):
 def test_a_local_model_is_asked_one_at_a_time():
     """Rounding depends on what shares a batch, so a second slot would change greedy replies."""
     assert Model("x", gguf="x.gguf", concurrency=8).open_at_most(32) == local.SLOTS == 1
+
+
+def test_threads_are_the_cores_that_may_be_used_but_one(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(4)), raising=False)
+    assert local.threads() == 3
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})
+    assert local.threads() == 1
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert local.threads() == 63

@@ -64,6 +64,7 @@ BAD_FILES = {
         f'["a"]\nbase_ulr = "{URL}"',
         r"^data/models\.toml: \[a\] field 'base_ulr' is not known; did you mean 'base_url'\?$",
     ),
+    "a function": ('["a"]\nanswer = "x"', r"^data/models\.toml: \[a\] field 'answer' is not known"),
     "neither": ('["a"]\nmodel = "x"', r"^model a: give either base_url or gguf, got \(\) and None$"),
     "both": (f'["a"]\nbase_url = "{URL}"\ngguf = "x"', r"^model a: give either base_url or gguf"),
 }
@@ -101,6 +102,15 @@ def test_a_model_of_ones_own_needs_no_file(home):
 # -------------------------------------------------------------------------------------------------------------- a model
 
 BAD_FIELDS = {
+    "a function and an address": (
+        {"answer": lambda request, sample: ""},
+        r"give either base_url or gguf, got .* and None, and a function that answers$",
+    ),
+    "body, stream": ({"body": {"stream": True}}, r"body may not hold 'stream', which is set by cdct itself$"),
+    "body, n": ({"body": {"top_k": 1, "n": 2}}, r"body may not hold 'n', which"),
+    "body, messages": ({"body": {"messages": []}}, r"body may not hold 'messages', which"),
+    "body, model": ({"body": {"model": "other"}}, r"body may not hold 'model', which"),
+    "body, no table": ({"body": "low"}, r"body must be a table of request fields, got 'low'$"),
     "no address": ({"base_url": "api.example/v1"}, r"base_url must be an http\(s\) address, got 'api.example/v1'$"),
     "another scheme": ({"base_url": "ftp://x/v1"}, r"base_url must be an http\(s\) address"),
     "a password": ({"base_url": "https://me:pw@x/v1"}, r"base_url holds a user, password or query; use key_env"),
@@ -136,6 +146,31 @@ def test_an_address_with_a_password_is_not_shown():
     with pytest.raises(ValueError) as caught:
         Model("stub", base_url="https://me:pw@x/v1")
     assert "pw@" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("HTTPS://API.Example/V1", "https://api.example/V1"),
+        ("http://LocalHost:8080/v1", "http://localhost:8080/v1"),
+        (("https://B.example/v1", "https://a.example/v1"), "https://b.example/v1"),
+        ("https://a.example:443/v1", "https://a.example:443/v1"),
+    ],
+)
+def test_the_first_address_names_the_record_whatever_its_capitals(url, name):
+    assert Model("stub", base_url=url).endpoint == name
+
+
+def test_a_simulated_subject_is_known_by_its_name():
+    model = Model("norm", answer=lambda request, sample: "")
+    assert (model.endpoint, model.is_local, model.price_of(10**6, 10**6)) == ("simulated:norm", True, 0)
+    assert (model.key(), model.absent(), model.open_at_most(8)) == (None, None, 8)
+
+
+@pytest.mark.parametrize("gguf", ["/no/such.gguf", "no-such-weights"])
+def test_an_absent_file_is_told(gguf):
+    assert Model("lost", gguf=gguf).absent().startswith("gguf: ")
+    assert Model("lost", gguf=gguf, sha256="0" * 64).absent() is None  # what is recorded of it can still be read
 
 
 @pytest.mark.parametrize(
@@ -179,6 +214,26 @@ def test_the_key_comes_from_dotenv(home, text, key):
             model.key()
     else:
         assert model.key() == key
+
+
+@pytest.mark.parametrize("key", ["sk-proj-abc", "sk.abc", "two words", "", "1ABC", "a=b", "K\n", "clé", ("K",)])
+def test_a_key_in_place_of_its_name_is_refused_and_not_shown(key):
+    told = r"^model stub: key_env must be the name of an environment variable \(letters, digits and _, no digit first\)"
+    with pytest.raises(ValueError, match=told) as caught:
+        Model("stub", base_url=URL, key_env=key)
+    assert not key or str(key) not in str(caught.value)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(home):
+    (home / ".env").write_text("STUB_KEY=sk-1", encoding="utf-8-sig")
+    assert Model("stub", base_url=URL, key_env="STUB_KEY").key() == "sk-1"
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_a_dotenv_in_another_encoding_is_refused_and_not_shown(home, encoding):
+    (home / ".env").write_text("# l\u2019\nSTUB_KEY=sk-1", encoding=encoding)
+    with pytest.raises(LookupError, match=r"^\.env: not text in UTF-8; save it again in that encoding$"):
+        Model("stub", base_url=URL, key_env="STUB_KEY").key()
 
 
 def test_the_environment_goes_before_dotenv(home, monkeypatch):

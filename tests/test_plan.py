@@ -12,7 +12,7 @@ import pytest
 from conftest import completion
 
 from cdct.budget import Budget, Ledger
-from cdct.core import Item
+from cdct.core import Item, to_json
 from cdct.models import Model
 from cdct.plan import PLAN_COLUMNS, checked, highest_price, key_of, plan, request_of
 from cdct.run import run
@@ -38,6 +38,7 @@ OTHERS = {
     "another message": lambda: key(temperature=0, messages=[{"role": "user", "content": "hello "}]),
     "another role": lambda: key(temperature=0, messages=[{"role": "system", "content": "hello"}]),
     "another model id": lambda: key(Model("stub", base_url="http://127.0.0.1:9/v1", model="b"), temperature=0),
+    "another path": lambda: key(Model("stub", base_url="http://127.0.0.1:9/V1", model="stub"), temperature=0),
     "another endpoint": lambda: key(Model("stub", base_url="http://127.0.0.1:8/v1", model="stub"), temperature=0),
     "extra body": lambda: key(
         Model("stub", base_url="http://127.0.0.1:9/v1", model="stub", body={"top_k": 1}), temperature=0
@@ -64,6 +65,7 @@ SAME = {
     "a further copy": lambda: key(
         Model("stub", base_url=("http://127.0.0.1:9/v1", "http://127.0.0.1:8/v1"), model="stub"), temperature=0
     ),
+    "capitals in the scheme": lambda: key(Model("stub", base_url="HTTP://127.0.0.1:9/v1", model="stub"), temperature=0),
     "how fast it is asked": lambda: key(
         Model("stub", base_url="http://127.0.0.1:9/v1", model="stub", concurrency=2, timeout_s=1), temperature=0
     ),
@@ -79,9 +81,17 @@ def test_the_same_request_has_the_same_key(same):
     assert same() == key(temperature=0)
 
 
-def test_whole_floats_in_the_body_are_whole_numbers():
-    keys = {key(Model("stub", base_url="http://x/v1", body={"top_k": value})) for value in (5, 5.0)}
-    assert len(keys) == 1
+@pytest.mark.parametrize("wrap", [lambda x: x, lambda x: {"b": x}, lambda x: [{"b": (x, 0.5)}]])
+def test_whole_floats_in_the_body_are_whole_numbers(wrap):
+    models = [Model("stub", base_url="http://x/v1", body={"a": wrap(value)}) for value in (5, 5.0, 6, True)]
+    keys = [key(model) for model in models]
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3
+
+
+def test_numbers_in_the_body_stay_what_they_are():
+    model = Model("stub", base_url="http://x/v1", body={"a": {"b": [1.0, 0.5, True, "1.0", None]}})
+    assert to_json(request_of(model, MESSAGES, {})["a"]) == '{"b":[1,0.5,true,"1.0",null]}'
 
 
 def test_the_key_has_a_version(monkeypatch):
@@ -156,7 +166,8 @@ def test_a_run_that_makes_no_sense_is_refused(toy, change, kind, message):
 def test_a_plan_counts_calls_tokens_and_money(toy, store_path):
     model = Model("stub", base_url="http://127.0.0.1:9/v1", price=DOLLAR)
     table = plan(toy.items(3), [model], arms=("baseline", "talk"), samples=2, store=store_path).set_index("arm")
-    # "question toy-v1/00000" has 21 letters: 5 tokens, and 4 for the message
+    # "question toy-v1/00000" has 21 letters: 5 tokens, and 4 for the message. At most, each of its bytes is a token, in
+    # JSON [{"content":"...","role":"user"}] 51, and 16 for the message, and the answer has its 50
     assert table.loc["baseline"].to_dict() == {
         "model": "stub",
         "calls": 6,
@@ -164,9 +175,11 @@ def test_a_plan_counts_calls_tokens_and_money(toy, store_path):
         "new": 6,
         "prompt_tokens": 6 * 9,
         "completion_tokens_most": 6 * 50,
-        "cost_most": 6.0 * 59,
+        "cost_most": 6.0 * (51 + 16 + 50),
     }
     assert table.loc["talk", "calls"] == 18
+    # the second and third turn have 136 and 221 bytes with empty answers, which may have 50 tokens each
+    assert table.loc["talk", "cost_most"] == 6.0 * (117 + (136 + 3 * 16 + 50 + 50) + (221 + 5 * 16 + 2 * 50 + 50))
 
 
 def test_a_plan_asks_nothing(toy, store_path, endpoint):
@@ -192,6 +205,43 @@ def test_a_conversation_that_was_filtered_has_no_further_calls(toy, store_path, 
 def test_an_unknown_price_is_nan_and_not_0(toy, store_path):
     model = Model("far", base_url="https://far.invalid/v1", model="no-such-model")
     assert math.isnan(plan(toy.items(1), [model], store=store_path)["cost_most"].item())
+
+
+def test_without_a_token_limit_a_plan_names_no_number_that_could_be_passed(toy, store_path):
+    for price, cost in ((DOLLAR, float("nan")), (None, 0.0)):
+        model = Model("stub", base_url="http://127.0.0.1:9/v1", price=price)
+        row = plan(toy.items(2), [model], store=store_path, sampling={"max_tokens": None}).iloc[0]
+        assert (row["calls"], row["new"], row["prompt_tokens"]) == (2, 2, 18)
+        assert math.isnan(row["completion_tokens_most"])
+        assert row["cost_most"] == pytest.approx(cost, nan_ok=True)
+
+
+def test_no_run_costs_more_than_its_plan_said(toy, store_path, endpoint):
+    """A model that counts a token for every byte, and answers with as many as it may; later turns repeat them."""
+
+    def answer(request):
+        prompt = sum(len(message["content"].encode()) for message in request.body["messages"])
+        return completion("x" * 50, usage={"prompt_tokens": prompt, "completion_tokens": 50})
+
+    endpoint.answer = answer
+    model = endpoint.model(price=DOLLAR)
+    most = plan(toy.items(3), [model], arms=["plain", "talk"], store=store_path).set_index("arm")["cost_most"]
+    frame = run(toy.items(3), [model], arms=["plain", "talk"], store=store_path, progress=False)
+    cost = frame.groupby("arm")["cost"].sum()
+    assert (cost <= most[cost.index]).all()
+    assert (most <= 2 * cost[most.index]).all()
+
+
+@pytest.mark.parametrize("arm", ["plain", "talk"])
+def test_a_plan_says_which_model_is_absent_and_counts_the_others(toy, store_path, arm):
+    told = r"^lost: can't be asked: gguf: no file '/no/such\.gguf'; give a path"
+    with pytest.warns(UserWarning, match=told):
+        table = plan(toy.items(2), [Model("lost", gguf="/no/such.gguf"), STUB], [arm], store=store_path)
+    turns = {"plain": 1, "talk": 3}[arm]
+    assert table[["model", "calls", "new"]].to_numpy().tolist() == [
+        ["lost", 2 * turns, 0],
+        ["stub", 2 * turns, 2 * turns],
+    ]
 
 
 def test_a_plan_of_nothing_has_its_columns(store_path):
@@ -232,7 +282,7 @@ def test_how_a_budget_can_be_given(value, budget):
 
 @pytest.mark.parametrize("value", [-1, float("nan"), {"tokens": -5}])
 def test_a_budget_below_0_is_refused(value):
-    with pytest.raises(ValueError, match=r"^budget: (usd|tokens) must be 0 or more, got "):
+    with pytest.raises(ValueError, match=r"^budget: (usd|tokens) must be a number from 0, or None for no limit, got "):
         Budget.of(value)
 
 
@@ -309,6 +359,16 @@ def test_a_budget_counts_what_the_provider_bills(toy, store_path, endpoint):
     assert len(endpoint.requests) == 1
 
 
+def test_a_budget_counts_what_was_thought(toy, store_path, endpoint):
+    """As Gemini tells it: 10 and 5 tokens, 2015 in all."""
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 2015}
+    endpoint.answer = lambda request: completion(usage=usage)
+    model = endpoint.model(price=DOLLAR)
+    frame = run(toy.items(5), [model], store=store_path, budget=2000, concurrency=1, progress=False)
+    assert frame["status"].tolist() == ["ok"] + ["skipped"] * 4
+    assert (frame["cost"][0], frame["completion_tokens"][0], frame["reasoning_tokens"][0]) == (2015, 2005, 2000)
+
+
 def test_without_a_price_a_budget_in_money_asks_nothing(toy, store_path):
     model = Model("far", base_url="https://far.invalid/v1", model="no-such-model")
     frame = run(toy.items(3), [model], store=store_path, budget=1, progress=False)
@@ -328,3 +388,16 @@ def test_recorded_replies_cost_nothing(toy, store_path, endpoint):
     assert (frame["status"] == "ok").all()
     assert frame["cost_new"].sum() == 0
     assert frame["cost"].sum() == 45
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("x", "budget: usd must be a number from 0, or None for no limit, got 'x'"),
+        (True, "budget: usd must be a number from 0, or None for no limit, got True"),
+        ({"tokns": 5}, "budget: limit 'tokns' is not known; did you mean 'tokens'?"),
+    ],
+)
+def test_what_is_no_budget_is_refused(value, told):
+    with pytest.raises(ValueError, match="^" + re.escape(told) + "$"):
+        Budget.of(value)

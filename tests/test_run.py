@@ -19,7 +19,8 @@ from conftest import CUT, Endpoint, completion, failure, in_turn
 from cdct.client import Retry
 from cdct.core import KEYS
 from cdct.models import Model
-from cdct.run import COLUMNS, run
+from cdct.plan import MOST_TURNS
+from cdct.run import COLUMNS, plan, run
 from cdct.store import Store
 
 QUICK = Retry(attempts=3, first_s=0)
@@ -46,9 +47,8 @@ def recorded(path: str) -> list[str]:
 def attempts(path: str) -> list[tuple[str, int | None]]:
     with Store(path) as store:
         table = store.frame("SELECT kind, http_status FROM attempts ORDER BY id")
-    return [
-        (row.kind, None if row.http_status != row.http_status else int(row.http_status)) for row in table.itertuples()
-    ]
+    statuses = [None if status is None or status != status else int(status) for status in table["http_status"]]
+    return list(zip(table["kind"], statuses, strict=True))
 
 
 # ------------------------------------------------------------------------------------------------------------ the frame
@@ -306,10 +306,26 @@ def test_a_missing_key_stops_only_its_model(toy, ask, endpoint):
     assert "far: stopped: model far: no key: set the environment variable NO_KEY" in frame.attrs["notices"][0]
 
 
-def test_a_missing_file_stops_only_its_model(toy, ask, endpoint):
-    frame = ask(toy.items(3), [Model("lost", gguf="/no/such.gguf", sha256="0" * 64), endpoint.model()])
+@pytest.mark.parametrize("sha256", ["0" * 64, None], ids=["with a digest", "without"])
+@pytest.mark.parametrize(
+    ("gguf", "told"),
+    [
+        ("/no/such.gguf", "gguf: no file '/no/such.gguf'; give a path"),
+        ("no-such-weights", "gguf: the data package 'no-such-weights' is not installed; run `make model`"),
+    ],
+    ids=["file", "package"],
+)
+def test_a_missing_file_stops_only_its_model(toy, ask, endpoint, gguf, told, sha256):
+    """Also where its digest, which is part of every key, can't be told without it."""
+    frame = ask(toy.items(3), [Model("lost", gguf=gguf, sha256=sha256), endpoint.model()], arms=["talk"])
     assert (frame[frame["model"] == "stub"]["status"] == "ok").all()
-    assert "lost: stopped: gguf: no file '/no/such.gguf'; give a path" in frame.attrs["notices"][0]
+    lost = frame[frame["model"] == "lost"]
+    assert set(lost["status"]) <= {"failed", "skipped"}
+    assert lost["error"].str.contains(told, regex=False).all()
+    assert lost["text"].isna().all()
+    stopped, unanswered = frame.attrs["notices"]
+    assert stopped.startswith(f"lost: stopped: {told}")
+    assert unanswered == "lost: 3 calls have no answer; running again asks only these"
 
 
 def test_a_request_that_is_too_long_fails_alone(toy, ask, endpoint):
@@ -331,15 +347,98 @@ def test_an_absurd_wait_stops_the_model_at_once(toy, ask, endpoint):
 
 def test_a_server_that_dies_stops_the_model_after_a_while(toy, ask, endpoint):
     """It is asked for 50 items, and not for all of them with all their retries."""
-    endpoint.answer = lambda request: "fine" if int(re.search(r"\d+$", request.prompt)[0]) < 5 else CUT
+    ask(toy.items(5), endpoint.model())
+    endpoint.answer = lambda request: CUT
     frame = ask(toy.items(300), endpoint.model(), concurrency=4, retry=Retry(attempts=2, first_s=0))
     assert int((frame["status"] == "ok").sum()) == 5
-    # an answer that was written down in between starts the count anew, and four are open when the last one fails
-    assert 50 <= int((frame["status"] == "failed").sum()) <= 60
+    assert 50 <= int((frame["status"] == "failed").sum()) <= 53  # three more are open when the 50th fails
     assert re.match(
         r"stub: stopped: 50 calls in a row got no answer, the last one: no connection to http://127",
         frame.attrs["notices"][0],
     )
+
+
+def test_many_open_calls_have_three_rounds_before_they_stop_a_model(toy, ask, endpoint):
+    endpoint.answer = lambda request: (500, failure("down"))
+    frame = ask(toy.items(300), endpoint.model(), concurrency=20, retry=Retry(attempts=1))
+    assert frame.attrs["notices"][0] == ("stub: stopped: 60 calls in a row got no answer, the last one: HTTP 500: down")
+    assert 60 <= int((frame["status"] == "failed").sum()) <= 80
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The run's clock: a list of one number, the seconds that it shows."""
+    now = [0.0]
+    monkeypatch.setattr("cdct.run.monotonic", lambda: now[0])
+    return now
+
+
+def test_a_model_that_nobody_answers_for_is_stopped_in_time(toy, ask, endpoint, clock):
+    """A call that fails takes 400 s here: after the third one nothing was answered for more than 900 s."""
+
+    def answer(request):
+        clock[0] += 400
+        return 500, failure("down")
+
+    endpoint.answer = answer
+    frame = ask(toy.items(10), endpoint.model(), concurrency=1, retry=Retry(attempts=1))
+    assert frame["status"].value_counts().to_dict() == {"failed": 3, "skipped": 7}
+    assert frame.attrs["notices"][0] == (
+        "stub: stopped: nothing was answered for 1200 s, the last call: HTTP 500: down"
+    )
+
+
+@pytest.mark.parametrize("sign", ["fine", (400, failure("maximum context length"))], ids=["an answer", "a refusal"])
+def test_any_sign_of_life_starts_the_time_anew(toy, ask, endpoint, clock, sign):
+    def answer(request):
+        clock[0] += 400
+        return (500, failure("down")) if len(endpoint.requests) % 3 else sign
+
+    endpoint.answer = answer
+    frame = ask(toy.items(12), endpoint.model(), concurrency=1, retry=Retry(attempts=1))
+    assert "skipped" not in set(frame["status"])
+    assert len(endpoint.requests) == 12
+
+
+@pytest.fixture
+def servers(monkeypatch):
+    """Stands for `local.serve`: each start of the server is a new endpoint, which `script` answers for."""
+    started: list[Endpoint] = []
+
+    def serve(source, sha256, alias):
+        started.append(Endpoint())
+        started[-1].answer = lambda request: serve.script(len(started), request)
+        return started[-1].url
+
+    serve.started = started
+    monkeypatch.setattr("cdct.local.serve", serve)
+    monkeypatch.setattr("cdct.local.build", lambda: "build")
+    yield serve
+    for server in started:
+        server.close()
+
+
+def test_a_local_server_that_died_is_started_again_at_once(toy, ask, servers, store_path):
+    servers.script = lambda start, request: CUT if (start, request.prompt[-1]) == (1, "2") else "fine"
+    frame = ask(toy.items(5), Model("g", gguf="x.gguf", sha256="0" * 64), retry=Retry())
+    assert (frame["status"] == "ok").all()
+    assert [len(server.requests) for server in servers.started] == [3, 3]
+    assert attempts(store_path) == [("connection", None)]  # one call was lost, and none waited for
+
+
+def test_a_local_server_that_dies_again_and_again_stops_its_model(toy, ask, servers, endpoint):
+    servers.script = lambda start, request: CUT
+    frame = ask(toy.items(5), [Model("g", gguf="x.gguf", sha256="0" * 64), endpoint.model()], retry=Retry())
+    assert frame["status"].tolist() == ["failed"] * 2 + ["skipped"] * 3 + ["ok"] * 5
+    assert [len(server.requests) for server in servers.started] == [1, 1, 1]
+    assert frame.attrs["notices"][0].startswith("g: stopped: its server has died 3 times: no connection to http://127")
+
+
+def test_what_a_local_server_answers_with_an_error_is_no_death(toy, ask, servers):
+    servers.script = lambda start, request: (503, failure("Loading model")) if request.prompt[-1] == "2" else "fine"
+    frame = ask(toy.items(4), Model("g", gguf="x.gguf", sha256="0" * 64))
+    assert frame["status"].tolist() == ["ok", "ok", "failed", "ok"]
+    assert len(servers.started) == 1
 
 
 def test_a_bad_spell_does_not_stop_the_model(toy, ask, endpoint):
@@ -428,6 +527,73 @@ def test_a_key_is_in_no_file_frame_or_message(toy, ask, endpoint, store_path, tm
     assert frame["text"][0] == "you sent [key]"
 
 
+@pytest.mark.parametrize("turns", [MOST_TURNS, MOST_TURNS + 1])
+def test_an_arm_must_end(toy, ask, endpoint, store_path, turns):
+    def talk(item, previous):
+        return None if len(previous) == turns else [{"role": "user", "content": f"turn {len(previous)}"}]
+
+    object.__setattr__(toy.benchmark.arms["talk"], "messages", talk)
+    if turns == MOST_TURNS:
+        assert plan(toy.items(1), endpoint.model(), ["talk"], store=store_path)["calls"].item() == turns
+        assert len(ask(toy.items(1), endpoint.model(), arms=["talk"])) == turns
+    else:
+        told = r"^toy: arm 'talk' has not ended after 50 turns with item 'toy-v1/00000'; its `messages` must give None"
+        with pytest.raises(ValueError, match=told):
+            plan(toy.items(1), endpoint.model(), ["talk"], store=store_path)
+        with pytest.raises(ValueError, match=told):
+            ask(toy.items(1), endpoint.model(), arms=["talk"])
+
+
+# --------------------------------------------------------------------------------------------------- simulated subjects
+
+
+def test_a_simulated_subject_is_recorded_as_any_other(toy, ask):
+    asked = []
+
+    def answer(request, sample):
+        asked.append((request["messages"][-1]["content"], sample))
+        request.clear()  # its own copy: what is recorded is what was asked
+        return "" if sample else "a fine answer"
+
+    model = Model("norm", answer=answer)
+    frame = ask(toy.items(2), model, samples=2, budget=0)
+    assert asked == [(f"question toy-v1/0000{n}", sample) for n in (0, 1) for sample in (0, 1)]
+    assert frame["text"].tolist() == ["a fine answer", ""] * 2
+    assert frame["status"].tolist() == ["ok", "empty"] * 2
+    first = frame.iloc[0]
+    assert (first["provider"], first["endpoint"]) == ("simulated", "simulated:norm")
+    assert (first["latency_s"], first["cost"], first["cost_new"], first["attempts"]) == (0, 0, 0, 1)
+    assert frame[["prompt_tokens", "completion_tokens"]].isna().all(axis=None)
+    assert json.loads(first["parameters"]) == {"temperature": 0, "max_tokens": 50}
+    again = ask(toy.items(2), model, samples=2)
+    assert again["cached"].all()
+    assert again["text"].tolist() == frame["text"].tolist()
+    assert len(asked) == 4
+
+
+def test_a_simulated_subject_has_conversations_and_a_plan(toy, ask, store_path):
+    model = Model("echo", answer=lambda request, sample: str(len(request["messages"])))
+    assert plan(toy.items(1), model, ["talk"], store=store_path)["cost_most"].item() == 0
+    assert ask(toy.items(1), model, arms=["talk"])["text"].tolist() == ["1", "3", "5"]
+    assert plan(toy.items(1), model, ["talk"], store=store_path)["recorded"].item() == 3
+
+
+def test_what_a_simulated_subject_raises_is_a_failed_call(toy, ask, store_path):
+    def answer(request, sample):
+        if request["messages"][0]["content"].endswith("1"):
+            raise ZeroDivisionError("no words")
+        return 7 if request["messages"][0]["content"].endswith("2") else "half \ud800 pair"
+
+    frame = ask(toy.items(3), Model("odd", answer=answer))
+    assert frame["status"].tolist() == ["ok", "failed", "failed"]
+    assert frame["text"][0] == "half \\ud800 pair"
+    assert frame["error"].tolist()[1:] == [
+        "simulated: ZeroDivisionError: no words",
+        "simulated: answered with int, not with a text",
+    ]
+    assert len(recorded(store_path)) == 1
+
+
 # ------------------------------------------------------------------------------------------------------ loops, progress
 
 
@@ -452,6 +618,37 @@ def test_two_runs_can_share_a_store_at_once(toy, endpoint, store_path):
         thread.join()
     assert [len(frame) for frame in frames] == [40, 40, 40]
     assert len(set(recorded(store_path))) == 80
+
+
+def test_two_runs_that_ask_the_same_at_once_return_what_is_recorded(toy, endpoint, store_path):
+    """Both were answered, one of the answers was written down first: it is the only one that any table may show."""
+    both = asyncio.Event()
+
+    async def answer(request):
+        number = len(endpoint.requests)
+        if number == 2:
+            both.set()
+        await both.wait()
+        return f"answer {number}"
+
+    endpoint.answer = answer
+    frames = []
+    model = endpoint.model(price={"input": 1e6, "output": 1e6})
+
+    def one() -> None:
+        frames.append(run(toy.items(1), [model], store=store_path, progress=False))
+
+    threads = [threading.Thread(target=one) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    with Store(store_path) as store:
+        [kept] = store.rows()
+    assert len(endpoint.requests) == 2
+    assert [frame["text"].item() for frame in frames] == [kept["text"]] * 2
+    assert [frame["latency_s"].item() for frame in frames] == [kept["latency_s"]] * 2
+    assert [frame["cost_new"].item() for frame in frames] == [15.0] * 2  # each of them was paid for
 
 
 def test_progress_goes_to_the_file_of_a_report(toy, ask, endpoint, tmp_path, monkeypatch, capfd):
@@ -487,7 +684,8 @@ def test_bars_are_shown_to_a_person_with_what_must_be_known(toy, ask, endpoint, 
 # ----------------------------------------------------------------------------------------------------------- broken off
 
 PROGRAM = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent that ignores it (nohup) hands that down
 from cdct.compression import generate
 from cdct.models import Model
 from cdct.run import run

@@ -78,6 +78,13 @@ def test_a_finished_put_can_be_read_by_everybody(store_path):
         assert keys(store_path) == ["k"]
 
 
+def test_what_is_committed_is_on_disk(store_path):
+    """FULL: a commit waits for the disk; in WAL mode the default would lose the last ones when the power fails."""
+    with Store(store_path) as store:
+        assert store._connection.execute("PRAGMA synchronous").fetchone()[0] == 2
+        assert store._connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+
+
 def test_a_reply_is_never_replaced(store_path):
     with Store(store_path) as store:
         store.put(row("k", text="first")).result()
