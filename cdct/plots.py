@@ -49,15 +49,26 @@ def look(model: str) -> dict[str, Any]:
     return {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place // len(COLOURS) % len(MARKERS)]}
 
 
+MOST_CHARACTERS = 400
+"""Longer texts are cut in a table to be read; the CSV files hold them whole."""
+
+
 def table(frame: pd.DataFrame, digits: int = 3) -> HTML:
-    """A frame as a table to be read: no row numbers, rounded, a dash for what is missing; texts are escaped."""
+    """A frame as a table to be read: no row numbers, rounded, a dash for what is missing; texts cut and escaped."""
     shown = frame.copy()
     for name in shown.select_dtypes("float"):
         values = shown[name]
         places = 0 if (values.dropna() % 1 == 0).all() else digits
         shown[name] = [_cell(value, places) for value in values]
-    with pd.option_context("display.max_colwidth", 600):
+    for name in shown.select_dtypes(["str", "object"]):
+        shown[name] = [_cut(value) if isinstance(value, str) else value for value in shown[name]]
+    with pd.option_context("display.max_colwidth", None):
         return HTML(shown.to_html(index=False, border=0, na_rep="–"))
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]} …"
 
 
 def _cell(value: float, places: int) -> str:

@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from cdct import execute, leftovers
+from cdct.board import Board, counts
 from cdct.core import BENCHMARKS, root, unknown
 from cdct.parameters import RunError
-from cdct.progress import Board, counts
 from cdct.results import Failure, Job, conclude, prepare, stamp, started, state, world, write_record
 from cdct.runfile import PROFILES, Run, before, chosen, final_parameters, load_runs
 

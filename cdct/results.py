@@ -25,7 +25,7 @@ _MARKER = "papermill-error-cell-tag"
 _NOT_INPUTS = (
     "report.py",
     "leftovers.py",
-    "progress.py",
+    "board.py",
     "page.py",
     "page_body.py",
     "page_numbers.py",

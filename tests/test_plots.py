@@ -297,7 +297,13 @@ def test_a_table_is_rounded_whole_and_escaped() -> None:
     for cell in ("<td>8</td>", "<td>1</td>", "<td>0.12</td>", "<td>–</td>"):
         assert cell in html
     assert "0.123" not in html
-    assert "x" * 500 in plots.table(pd.DataFrame({"text": ["x" * 500]})).data
+
+
+def test_long_texts_are_cut_and_stand_on_one_line() -> None:
+    html = plots.table(pd.DataFrame({"text": ["x" * 500, "a\n\nb", "y" * 400]})).data
+    assert f"<td>{'x' * 400} …</td>" in html
+    assert "<td>a b</td>" in html
+    assert f"<td>{'y' * 400}</td>" in html
 
 
 def test_what_is_not_zero_does_not_look_like_it() -> None:

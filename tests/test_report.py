@@ -19,9 +19,9 @@ import pytest
 
 import cdct
 from cdct import leftovers, report
+from cdct.board import LINE_EVERY_S, Board
 from cdct.core import BENCHMARKS, Benchmark, read_tables
 from cdct.parameters import RunError, check_value, read_parameters
-from cdct.progress import LINE_EVERY_S, Board
 from cdct.results import (
     TORN,
     Job,
@@ -639,7 +639,7 @@ def test_code_that_makes_no_result_is_no_input(tmp_path: Path, monkeypatch: pyte
     shutil.copytree(PACKAGE / "cdct", tmp_path / "cdct")
     monkeypatch.setattr("cdct.results.__file__", str(tmp_path / "cdct" / "results.py"))
     before = world()
-    for name in ("report.py", "leftovers.py", "progress.py", "environment.py", "page.py", "page_body.py"):
+    for name in ("report.py", "leftovers.py", "board.py", "environment.py", "page.py", "page_body.py"):
         (tmp_path / "cdct" / name).write_text("")
     (tmp_path / "cdct" / "templates" / "report.html.j2").write_text("")
     assert world() == before
@@ -844,7 +844,7 @@ def test_a_list_that_no_run_takes_is_told(home: Path, jobs: dict[str, Job], caps
 
 def test_lines_are_throttled(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("cdct.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("cdct.board.time.monotonic", lambda: now[0])
     board = Board()
     board.start("x")
     for _ in range(1000):

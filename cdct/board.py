@@ -1,4 +1,4 @@
-"""What the report shows while notebooks run: bars on a terminal, a line now and then elsewhere."""
+"""The board of a report: bars on a terminal while notebooks run, a line now and then elsewhere."""
 
 from __future__ import annotations
 
