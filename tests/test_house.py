@@ -29,7 +29,7 @@ REPORT = {
         "execute",
         "results",
         "runfile",
-        "progress",
+        "board",
         "leftovers",
         "page_numbers",
     )
