@@ -28,8 +28,8 @@ class Board:
     """Shows which runs are at work and how far their model calls are; throttled, whatever the notebooks print."""
 
     def __init__(self) -> None:
-        # a terminal without a width, as some recorders are, shows no bar at all
-        self.live = sys.stderr.isatty() and os.get_terminal_size(sys.stderr.fileno()).columns > 0
+        # a terminal without a size, as some recorders are, shows no bar at all
+        self.live = sys.stderr.isatty() and min(os.get_terminal_size(sys.stderr.fileno())) > 0
         self._total: tqdm | None = None
         self._bars: dict[str, tqdm] = {}
         self._began: dict[str, float] = {}

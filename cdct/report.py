@@ -30,7 +30,7 @@ from cdct import execute, leftovers
 from cdct.board import Board, counts
 from cdct.core import BENCHMARKS, root, unknown
 from cdct.parameters import RunError
-from cdct.results import Failure, Job, conclude, prepare, stamp, started, state, world, write_record
+from cdct.results import Failure, Job, conclude, prepare, stamp, started, state, told_warnings, world, write_record
 from cdct.runfile import PROFILES, Run, before, chosen, final_parameters, load_runs
 
 POLL_S = 0.5
@@ -274,6 +274,8 @@ def _tell(board: Board, outcome: Outcome) -> None:
     if outcome.unanswered and failure is None:
         calls = f"{outcome.unanswered} model call{'s have' if outcome.unanswered > 1 else ' has'} no answer"
         board.say(f"{job.name}: made, but {calls}; the same command asks them again")
+        for reason in told_warnings(job)[:3]:
+            board.say(f"  {reason}")
     if outcome.state == "blocked":
         board.say(f"{job.name}: not run: it reads the tables of a run that has none")
     if failure is None:

@@ -6,6 +6,7 @@ succeeded, and `stamp.json`, written last, lists the digest of every file.
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import re
@@ -178,6 +179,15 @@ def state(job: Job, stamped: str) -> str:
     if not intact or record.get("made_from") != stamped:
         return "older"
     return "current" if record.get("stamp") == stamped else "unfinished"
+
+
+def told_warnings(job: Job) -> list[str]:
+    """The warnings that a run wrote for its readers (not its notes), in their order; none where it wrote no table."""
+    try:
+        with (job.tables / "warnings.csv").open(encoding="utf-8", newline="") as file:
+            return [row["text"] for row in csv.DictReader(file) if row.get("level") == "warning" and row.get("text")]
+    except FileNotFoundError:
+        return []
 
 
 # ------------------------------------------------------------------------------------------------------------ notebooks

@@ -381,7 +381,9 @@ def driven(tmp_path_factory: pytest.TempPathFactory, stub: str) -> tuple[Path, s
     write_notebook(home, "waits")
     write_run(home, "waits", "notebook: waits\nafter: [fails]")
     told = {"label": "m", "done": 5, "total": 9, "cached": 1, "failed": 3, "skipped": 1, "cost": 0.0}
-    tell = f"import os, json\nopen(os.environ['CDCT_PROGRESS'], 'w').write(json.dumps({told}))"
+    tell = "import os, json\nfrom cdct.core import resolve\n"
+    tell += f"open(os.environ['CDCT_PROGRESS'], 'w').write(json.dumps({told}))\n"
+    tell += "(resolve(tables) / 'warnings.csv').write_text('level,text\\nnote,some\\nwarning,m: stopped: HTTP 401\\n')"
     write_notebook(home, "unfinished", tell)
     write_run(home, "unfinished", "notebook: unfinished")
     shutil.copytree(PACKAGE / "data" / "concepts", home / "data" / "concepts")
@@ -517,7 +519,10 @@ def test_what_has_not_changed_is_skipped_without_loading_papermill(
 def test_a_run_with_unfinished_calls_is_run_again(driven: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     home, done = driven
     assert "unfinished: done, 5/9 calls of m (1 recorded, 3 failed, 1 not made)" in done.stderr
-    assert "unfinished: made, but 4 model calls have no answer; the same command asks them again" in done.stderr
+    told = (
+        "unfinished: made, but 4 model calls have no answer; the same command asks them again\n  m: stopped: HTTP 401\n"
+    )
+    assert told in done.stderr
     again = drive(home, "--run", "unfinished")
     assert again.returncode == 3
     assert "smoke: 1 executed (1 unfinished), 0 skipped, 0 failed" in again.stderr
