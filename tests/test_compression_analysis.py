@@ -327,7 +327,7 @@ def told(rows: pd.DataFrame) -> list[str]:
     ("shape", "start"),
     [
         ("dip", "Compliance dips at c = 0.5, by 0.79 of 1 ["),
-        ("arch", "Compliance does not dip at c = 0.5 but arches: the middle lies 1.00 of 1 ["),
+        ("arch", "Compliance does not dip at c = 0.5 but arches, by 1.00 of 1 ["),
         ("keep", "No dip and no arch can be told from chance at c = 0.5: magnitude +0.00 ["),
         ("rise", "No dip and no arch can be told from chance at c = 0.5: magnitude +0.01 ["),
     ],
@@ -343,7 +343,9 @@ def test_what_is_found_is_said_in_a_sentence(shape: str, start: str) -> None:
 def test_a_sentence_holds_the_numbers_that_it_rests_on() -> None:
     first, second = told(rows_of({"m": "dip"}))
     depth = dip_summary(rows_of({"m": "dip"})).set_index("measure").loc["magnitude"]
-    assert f"[{depth['low']:.2f}, {depth['high']:.2f}] against the ends (exact two-sided p < 1e-10); " in first
+    assert (
+        f"[{depth['low']:.2f}, {depth['high']:.2f}] against the mean of the ends (exact two-sided p < 1e-10); " in first
+    )
     assert first.endswith("; 8 of 8 curves dip, 2.1 would by chance.")
     assert second.endswith("; of 40 replies 8 keep the limit, and 32 come within 3 words.")
 
@@ -356,6 +358,27 @@ def test_depth_without_dips_is_no_dip() -> None:
     assert told(rows)[0].startswith("The middle, c = 0.5, lies below the mean of the ends by 0.45 of 1 [")
     assert "0 of 8 curves dip" in told(rows)[0]
     assert told(rows)[0].endswith("that is a rise or a fall, not a dip.")
+
+
+def test_a_rise_that_ends_at_the_middle_is_no_arch() -> None:
+    """Low at c = 0 and level from then on: far above the mean of the ends, and above both in not one curve."""
+    rows = rows_of({"m": "keep"})
+    rows["cc"] = np.where(rows["c"] == 0.0, 0.1, 0.9)
+    summary = dip_summary(rows).set_index("measure")
+    assert summary.loc["magnitude", "p_less"] < 0.01
+    assert summary.loc["arches", ["estimate", "p_more"]].tolist() == [0.0, 1.0]
+    assert told(rows)[0].startswith("The middle, c = 0.5, lies above the mean of the ends by 0.40 of 1 ")
+    assert told(rows)[0].endswith("0 of 8 curves arch, 0.0 would by chance; that is a rise or a fall, not an arch.")
+
+
+def test_arches_are_the_dips_of_curves_turned_over() -> None:
+    rows = rows_of({"m": "arch"}, noise=4)
+    over = dip_summary(rows.assign(cc=1 - rows["cc"])).set_index("measure")
+    found = dip_summary(rows).set_index("measure")
+    columns = ["estimate", "low", "high", "n", "null", "p_more", "p_less"]
+    pd.testing.assert_series_equal(
+        found.loc["arches", columns], over.loc["prevalence", columns], check_names=False, check_exact=False
+    )
 
 
 def test_a_claim_needs_the_two_sided_p(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,9 +85,9 @@ def dips(rows: pd.DataFrame, metric: str = "cc") -> pd.DataFrame:
     """One row per model, condition and concept: the curve's ends and middle, whether it dips, how deep, where lowest.
 
     Columns: model, arm, mode, limit, concept, domain, metric, levels, start, middle, end, dips (True, False, None),
-    magnitude, trough (c; NaN where several levels are equally low), n, n_unscored, unscored. Samples of a level are
-    averaged first. A curve with a level without any scored reply has no dip: `dips` is None and `unscored` says which
-    level is missing.
+    arches (the middle strictly above both ends; likewise), magnitude, trough (c; NaN where several levels are equally
+    low), n, n_unscored, unscored. Samples of a level are averaged first. A curve with a level without any scored reply
+    has no dip: `dips` is None and `unscored` says which level is missing.
     """
     import pandas as pd
 
@@ -100,33 +100,44 @@ def dips(rows: pd.DataFrame, metric: str = "cc") -> pd.DataFrame:
             "domain": cell["domain"].iloc[0],
             "metric": metric,
         }
-        row |= {"levels": len(curve), "dips": None, "n": n, "n_unscored": len(cell) - n, "unscored": unscored}
+        row |= {
+            "levels": len(curve),
+            "dips": None,
+            "arches": None,
+            "n": n,
+            "n_unscored": len(cell) - n,
+            "unscored": unscored,
+        }
         if not unscored:
             found = dip_stats.dip(curve.tolist())
             row |= {"start": curve.iloc[0], "middle": curve.iloc[len(curve) // 2], "end": curve.iloc[-1]}
-            row |= {"dips": found.dips, "magnitude": found.magnitude}
+            row |= {"dips": found.dips, "arches": dip_stats.dip((-curve).tolist()).dips, "magnitude": found.magnitude}
             row |= {} if found.trough is None else {"trough": curve.index[found.trough]}
         out.append(row)
-    columns = [*CURVE, "domain", "metric", "levels", "start", "middle", "end", "dips", "magnitude"]
+    columns = [*CURVE, "domain", "metric", "levels", "start", "middle", "end", "dips", "arches", "magnitude"]
     return pd.DataFrame(out, columns=[*columns, "trough", "n", "n_unscored", "unscored"])
 
 
-def _null(rows: pd.DataFrame, metric: str) -> dip_stats.Null:
-    """The exact null of all whole curves; those of one concept answer the same texts, so their levels move together."""
+def _null(rows: pd.DataFrame, metric: str, sign: int = 1) -> dip_stats.Null:
+    """The exact null of all whole curves; those of one concept answer the same texts, so their levels move together.
+
+    With the sign -1 it is that of the curves turned over, whose dips are the arches of the curves.
+    """
     found = [(names[-1], *_curve(cell, metric)) for names, cell in _final(rows, CURVE).groupby(CURVE, sort=True)]
-    whole = [(concept, curve.tolist()) for concept, curve, unscored in found if not unscored]
+    whole = [(concept, (sign * curve).tolist()) for concept, curve, unscored in found if not unscored]
     # a curve with other levels than the rest of its concept can't be put into their order
     return dip_stats.exact_null([curve for _, curve in whole], [(concept, len(curve)) for concept, curve in whole])
 
 
 def dip_summary(rows: pd.DataFrame, by: Sequence[str] = ("model",), metric: str = "cc") -> pd.DataFrame:
-    """Prevalence and mean magnitude of dips in each cell, with intervals and the exact permutation null.
+    """Prevalence and mean magnitude of dips in each cell, and prevalence of arches, with the exact permutation null.
 
-    Two rows per cell: `measure` is prevalence (share of curves, exact binomial interval) or magnitude (mean over
-    curves, t interval), both from the spread between concepts. Columns: `by`, metric, measure, estimate, low, high, n
-    (curves), n_unscored (curves with a hole), null (what exchangeable levels would show on average), p_more and p_less
-    (exact one-sided chances of at least, and at most, as much under that null, one cell at a time), method. That curves
-    dip is said by both measures together: see `cdct.stats.dip.Null`.
+    Three rows per cell: `measure` is prevalence (share of curves that dip, exact binomial interval), magnitude (mean
+    over curves, t interval) or arches (share of curves that arch, as for prevalence), all from the spread between
+    concepts. Columns: `by`, metric, measure, estimate, low, high, n (curves), n_unscored (curves with a hole), null
+    (what exchangeable levels would show on average), p_more and p_less (exact one-sided chances of at least, and at
+    most, as much under that null, one cell at a time), method. That curves dip, or arch, is said by two measures
+    together: see `cdct.stats.dip.Null`.
     """
     import pandas as pd
 
@@ -134,7 +145,7 @@ def dip_summary(rows: pd.DataFrame, by: Sequence[str] = ("model",), metric: str 
     for names, cell in _final(rows, by).groupby(list(by), sort=True, observed=True):
         table = dips(cell, metric)
         whole = table[table["dips"].notna()]
-        null = _null(cell, metric)
+        null, turned = _null(cell, metric), _null(cell, metric, -1)
         low, high = _metric(metric) or (None, None)
         span = None if low is None or high is None else (low - high, high - low)
         measures = {
@@ -149,6 +160,12 @@ def dip_summary(rows: pd.DataFrame, by: Sequence[str] = ("model",), metric: str 
                 0.0,
                 null.p_magnitude,
                 null.p_magnitude_less,
+            ),
+            "arches": (
+                resample.mean(whole["arches"].astype(float), whole[CLUSTER], (0.0, 1.0)),
+                turned.expected_share,
+                turned.p_share,
+                turned.p_share_less,
             ),
         }
         for measure, (estimate, expected, more, fewer) in measures.items():

@@ -71,9 +71,9 @@ def card(rows: pd.DataFrame) -> pd.DataFrame:
 def findings(rows: pd.DataFrame) -> pd.DataFrame:
     """One or two sentences per model and condition: columns model, text.
 
-    The first says whether compliance dips at the middle level, arches, or does neither as far as can be told. A dip is
-    claimed only when both measures say so: more dipping concepts, and a deeper mean, than levels that do not matter
-    give. The second says how long replies are, and how often the limit is kept.
+    The first says whether compliance dips at the middle level, arches, or does neither as far as can be told. A dip,
+    and likewise an arch, is claimed only when both measures say so: more curves that dip (or arch), and a deeper mean,
+    than levels that do not matter give. The second says how long replies are, and how often the limit is kept.
     """
     import pandas as pd
 
@@ -93,30 +93,33 @@ def findings(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _dip(summary: dict[str, dict[str, Any]], middle: float) -> str:
-    share, depth = summary["prevalence"], summary["magnitude"]
+    share, depth, arches = (summary[measure] for measure in ("prevalence", "magnitude", "arches"))
     n = int(share["n"])
     if n == 0:
         return ""
-    seen = f"{round(share['estimate'] * n)} of {n} curves dip, {share['null'] * n:.1f} would by chance"
-    size = f"{depth['estimate']:.2f} of 1 {_interval(depth)}"
-    turned = {"low": -depth["high"], "high": -depth["low"]}
-    deeper, shallower = min(1.0, 2 * depth["p_more"]), min(1.0, 2 * depth["p_less"])
-    if deeper < ALPHA and share["p_more"] < ALPHA:
-        return f"Compliance dips at c = {middle:g}, by {size} against the ends ({_p(deeper)}); {seen}"
-    if shallower < ALPHA:
-        return (
-            f"Compliance does not dip at c = {middle:g} but arches: the middle lies {-depth['estimate']:.2f} of 1 "
-            f"{_interval(turned)} above the ends ({_p(shallower)}); {seen}"
-        )
-    if deeper < ALPHA:
-        return (
-            f"The middle, c = {middle:g}, lies below the mean of the ends by {size} ({_p(deeper)}), but not below both "
-            f"more often than by chance: {seen}; that is a rise or a fall, not a dip"
-        )
-    p_value = min(deeper, shallower)
-    return f"No dip and no arch can be told from chance at c = {middle:g}: magnitude {depth['estimate']:+.2f} " + (
-        f"{_interval(depth)}, {_p(p_value)}; {seen}"
+    dip, arch = (
+        f"{round(one['estimate'] * n)} of {n} curves {verb}, {one['null'] * n:.1f} would by chance"
+        for one, verb in ((share, "dip"), (arches, "arch"))
     )
+    below = f"{depth['estimate']:.2f} of 1 {_interval(depth)}"
+    above = f"{-depth['estimate']:.2f} of 1 {_interval({'low': -depth['high'], 'high': -depth['low']})}"
+    deeper, shallower = min(1.0, 2 * depth["p_more"]), min(1.0, 2 * depth["p_less"])
+    at, one_way = f"c = {middle:g}", "that is a rise or a fall, not"
+    if deeper < ALPHA and share["p_more"] < ALPHA:
+        return f"Compliance dips at {at}, by {below} against the mean of the ends ({_p(deeper)}); {dip}"
+    if deeper < ALPHA:
+        told = f"The middle, {at}, lies below the mean of the ends by {below} ({_p(deeper)}), but not below both "
+        return f"{told}more often than by chance: {dip}; {one_way} a dip"
+    if shallower < ALPHA and arches["p_more"] < ALPHA:
+        told = f"Compliance does not dip at {at} but arches, by {above} against the mean of the ends ({_p(shallower)})"
+        return f"{told}; {arch}; {dip}"
+    if shallower < ALPHA:
+        told = f"The middle, {at}, lies above the mean of the ends by {above} ({_p(shallower)}), but not above both "
+        return f"{told}more often than by chance: {arch}; {one_way} an arch"
+    told = (
+        f"No dip and no arch can be told from chance at {at}: magnitude {depth['estimate']:+.2f} {_interval(depth)}, "
+    )
+    return f"{told}{_p(min(deeper, shallower))}; {dip}"
 
 
 def _length(cell: pd.DataFrame, mode: str, limit: int) -> str:

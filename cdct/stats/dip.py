@@ -27,9 +27,10 @@ class Null(NamedTuple):
     `expected_share` is the mean of the null; the mean magnitude of the null is 0, since every value is as likely an
     end as a middle. `p_share` and `p_magnitude` are the exact one-sided chances of at least as many dips, and of at
     least as large a mean magnitude, as observed; `p_share_less` and `p_magnitude_less` those of at most as many and as
-    large. A small `p_magnitude_less` says that the curves arch. A small `p_share_less` does not: curves that rise or
-    fall all the way don't dip either. Nor does a small `p_magnitude` say by itself that they dip: a curve that is flat
-    and rises at one end has a positive magnitude. `shares` holds the chance of 0, 1, ..., n dips.
+    large. No p alone says that curves dip or arch. A curve that is flat and rises at one end has a positive magnitude,
+    one that rises to the middle and stays there a negative one, and neither dips nor arches; curves that rise or fall
+    all the way have a small `p_share_less`. A dip needs a small `p_share` and `p_magnitude`; an arch needs the same of
+    the curves turned over. `shares` holds the chance of 0, 1, ..., n dips.
     """
 
     expected_share: float
