@@ -14,18 +14,23 @@ from cdct.compression.analysis import (
     summarise,
 )
 from cdct.compression.card import card, findings
+from cdct.compression.compressors import COMPRESSORS, accepted, accepted_texts, protocol_items
 from cdct.compression.items import CONCEPT_FOLDER, LEVELS, LIMIT, MODES, concepts, generate
-from cdct.compression.prompts import ARMS, BASELINE, SAMPLING, messages
+from cdct.compression.prompts import ARMS, BASELINE, EMPHASIS, SAMPLING, messages
 from cdct.compression.score import VERSION, compliance_score, coverage, score
 from cdct.core import BENCHMARKS, Benchmark
 
 __all__ = [
     "ARMS",
+    "COMPRESSORS",
     "CONCEPT_FOLDER",
+    "EMPHASIS",
     "LEVELS",
     "LIMIT",
     "MODES",
     "VERSION",
+    "accepted",
+    "accepted_texts",
     "card",
     "compliance_score",
     "concepts",
@@ -38,6 +43,7 @@ __all__ = [
     "generate",
     "messages",
     "null_table",
+    "protocol_items",
     "published_dips",
     "published_means",
     "score",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cdct.compression.analysis import CONDITION, dip_summary, published_dips, published_means, summarise
-from cdct.compression.items import LEVELS, LIMIT
+from cdct.compression.items import LEVELS, LIMIT, WRITTEN, limit_words
 from cdct.compression.prompts import BASELINE
 
 if TYPE_CHECKING:
@@ -15,11 +15,13 @@ ALPHA = 0.05
 """A dip or an arch is spoken of when its exact two-sided p (twice the smaller tail) is below this."""
 
 
-def condition(arm: str, mode: str, limit: int) -> str:
+def condition(arm: str, mode: str, limit: int, compressor: str = WRITTEN) -> str:
     """What sets a condition apart from the baseline, "" for the baseline itself: "at most 35 words", "plain"."""
     parts = [arm] if arm not in ("baseline", BASELINE) else []
     if (mode, limit) != ("exactly", LIMIT):
-        parts.append(f"{mode} {limit} words")
+        parts.append(limit_words(limit, mode))
+    if compressor != WRITTEN:
+        parts.append(f"texts by {compressor}")
     return ", ".join(parts)
 
 
@@ -85,7 +87,7 @@ def findings(rows: pd.DataFrame) -> pd.DataFrame:
         # the second sentence names the limit itself
         for text, named in (
             (_dip(summary, middle), told),
-            (_length(cell, *names[1:]), condition(names[0], "exactly", LIMIT)),
+            (_length(cell), condition(names[0], "exactly", LIMIT, names[-1])),
         ):
             if text:
                 out.append({"model": model, "text": f"{text}{named and f' ({named})'}."})
@@ -122,15 +124,16 @@ def _dip(summary: dict[str, dict[str, Any]], middle: float) -> str:
     return f"{told}{_p(min(deeper, shallower))}; {dip}"
 
 
-def _length(cell: pd.DataFrame, mode: str, limit: int) -> str:
+def _length(cell: pd.DataFrame) -> str:
     words = summarise(cell, ["model"], "words").iloc[0]
     kept, near = (summarise(cell, ["model"], metric).iloc[0] for metric in ("exact", "near"))
     if not words["n"]:
         return ""
-    n = int(kept["n"])
-    keep, close = (round(share["estimate"] * n) for share in (kept, near))
+    n, told = int(kept["n"]), cell["told"].unique()
+    keep, close = (round(share["estimate"] * n) if n else 0 for share in (kept, near))
+    asked = f"Asked for {told[0]}" if len(told) == 1 else "Told other limits at other levels,"
     return (
-        f"Asked for {mode} {limit} words it writes {words['estimate']:.0f} on average {_interval(words, '.0f')}; "
+        f"{asked} it writes {words['estimate']:.0f} words on average {_interval(words, '.0f')}; "
         f"of {n} replies {keep} keep the limit, and {close} come within 3 words"
     )
 

@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from cdct import plots
-from cdct.core import scored
 
 
 def _levels(table: pd.DataFrame, words: pd.Series | None) -> tuple[dict[float, int], list[str]]:
@@ -68,7 +67,7 @@ def plot_words(rows: pd.DataFrame, limit: int, words: pd.Series | None = None) -
     """Every reply's length by level, a panel per model, the limit as a line. The axis is logarithmic, so that twice and
     half look alike; a reply without a word stands at its foot, at the tick 0.
     """
-    found = scored(rows)
+    found = rows[rows["words"].notna()]
     models = list(dict.fromkeys(rows["model"]))
     places, named = _levels(rows, words)
     lengths = [limit, *found["words"]]
@@ -103,7 +102,7 @@ def plot_curves(rows: pd.DataFrame, metric: str, label: str, number: str = "word
 
     A cell without any scored reply is grey and empty.
     """
-    found = scored(rows)
+    found = rows[rows[metric].notna()]
     models = list(dict.fromkeys(rows["model"]))
     concepts = list(dict.fromkeys(rows.sort_values(["domain", "concept"])["concept"]))
     levels = sorted(rows["c"].unique())
