@@ -30,7 +30,9 @@ __all__ = [
     "Rubric",
     "ballot_items",
     "ballots",
+    "by_model",
     "draws",
+    "missing",
     "parse_ballot",
     "told_of_jury",
     "verdicts",
@@ -134,12 +136,10 @@ def told_of_jury(judges: Sequence[str]) -> pd.DataFrame:
     if len(judges) > 1:
         level, text = "note", f"The jury are {len(judges)} models: {', '.join(judges)}."
     else:
-        level, text = (
-            "warning",
-            (
-                f"All {DRAWS} ballots are draws of one model, {judges[0]}, at {DRAW_TEMPERATURE}: that measures its "
-                "consistency with itself, not the agreement of a jury. The counted compliance is the authority."
-            ),
+        level = "warning"
+        text = (
+            f"All {DRAWS} ballots are draws of one model, {judges[0]}, at {DRAW_TEMPERATURE}: that measures its "
+            "consistency with itself, not the agreement of a jury. The counted compliance is the authority."
         )
     return pd.DataFrame({"level": [level], "text": [text]})
 
@@ -268,3 +268,19 @@ def verdicts(ballots: pd.DataFrame, weights: Mapping[str, float] | None = None) 
         row |= {"n_unscored": missing, "flags": "incomplete_jury" if missing else "", "unscored": "" if n else reasons}
         rows.append(row)
     return pd.DataFrame(rows, columns=[*by, "score", "n", "n_unscored", "flags", "unscored"])
+
+
+def by_model(ballots: pd.DataFrame) -> pd.DataFrame:
+    """The ballots with all draws of a model under its name: for what a model is like as a judge, not for agreement."""
+    return ballots.assign(judge=ballots["judge"].str.replace(r" #\d+$", "", regex=True))
+
+
+def missing(ballots: pd.DataFrame) -> pd.DataFrame:
+    """How many scores each judge left out, and why, as rows of warnings: level, text."""
+    import pandas as pd
+
+    texts = []
+    for judge, cell in by_model(ballots).groupby("judge", sort=False):
+        for reason, n in cell["unscored"][cell["unscored"] != ""].value_counts().items():
+            texts.append(f"{judge} as a judge: {n} of {len(cell)} scores are missing ({reason})")
+    return pd.DataFrame({"level": "warning", "text": pd.Series(texts, dtype=str)})

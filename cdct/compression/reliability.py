@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 POOLED = "all"
+LEAST = 5
 _COLUMNS = ["cut", "c", "n", "n_unscored", "measure", "estimate", "low", "high", "method"]
 
 
@@ -63,7 +64,8 @@ def votes_by_level(votes: pd.DataFrame) -> pd.DataFrame:
 def pooling_notes(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Where the pooled kappa says more than the levels do: `by` (such as shown, metric, cut) and text, a row for each.
 
-    The rule is that of `cdct.stats.agreement.pooling`; an empty table says that pooling inflates nothing.
+    The rule is that of `cdct.stats.agreement.pooling`, for cells with `LEAST` complete juries a level on average: with
+    fewer, kappas differ by chance alone. An empty table says that pooling inflates nothing.
     """
     import pandas as pd
 
@@ -71,8 +73,11 @@ def pooling_notes(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     for names, cell in table.groupby(list(by), sort=True):
         parts = cell[["c", "n", "n_unscored", "measure", "estimate", "low", "high", "method"]]
         pooled, strata = parts[parts["c"] == POOLED], parts[parts["c"] != POOLED]
+        if int(pooled["n"].max()) < LEAST * strata["c"].nunique():
+            continue
         if text := pooling(pooled.drop(columns="c"), strata.assign(c="c = " + strata["c"])):
-            out.append(dict(zip(by, names, strict=True)) | {"text": text})
+            named = ", ".join(map(str, names))
+            out.append(dict(zip(by, names, strict=True)) | {"text": f"{named}: {text}"})
     return pd.DataFrame(out, columns=[*by, "text"])
 
 
