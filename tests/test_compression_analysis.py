@@ -29,6 +29,7 @@ from cdct.compression import (
     published_means,
     score,
     summarise,
+    two_lines,
 )
 from cdct.compression.card import condition, findings
 from cdct.core import Item, read_table, save_tables, stream
@@ -710,3 +711,25 @@ def test_a_reply_that_no_limit_binds_is_no_example() -> None:
     assert examples(score(ITEMS, replies), replies)["c"].unique().tolist() == [0.0, 0.25, 0.5]
     replies = planted({"a": "keep"}, arm="inside")
     assert examples(score(ITEMS, replies), replies)["c"].unique().tolist() == [0.25, 0.5, 0.75, 1.0]
+
+
+def test_two_lines_need_more_than_five_levels_and_find_a_planted_u() -> None:
+    levels, concepts = [0, 0.2, 0.4, 0.5, 0.6, 0.8, 1], [f"k{number}" for number in range(8)]
+    noise = stream("test", "two_lines").normal(0, 0.03, (len(concepts), len(levels)))
+    cells = [
+        {**dict.fromkeys(("benchmark", "item"), "cdct"), "arm": "fixed", "model": "m", "sample": 0, "turn": 0}
+        | {"mode": "exactly", "limit": 35, "compressor": "written", "concept": concept, "domain": "natural", "c": c}
+        | {"last": True, "cc": 0.2 + 2 * (c - 0.5) ** 2 + noise[row, column]}
+        for row, concept in enumerate(concepts)
+        for column, c in enumerate(levels)
+    ]
+    rows = pd.DataFrame(cells)
+    found = two_lines(rows).set_index("shape")
+    assert found["claimed"].to_dict() == {"U": True, "arch": False}
+    assert found.loc["U", "first"] < 0 < found.loc["U", "second"]
+    turned = two_lines(rows.assign(cc=1 - rows["cc"])).set_index("shape")
+    assert turned["claimed"].to_dict() == {"U": False, "arch": True}
+    assert turned.loc["arch", "second"] < 0 < turned.loc["arch", "first"]
+    holed = rows.assign(cc=rows["cc"].mask(rows["concept"] == "k0"))
+    assert (two_lines(holed)[["n", "n_unscored"]] == [49, 7]).all().all()
+    assert two_lines(rows[rows["c"].isin(levels[:5])]).empty

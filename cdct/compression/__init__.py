@@ -12,6 +12,7 @@ from cdct.compression.analysis import (
     published_dips,
     published_means,
     summarise,
+    two_lines,
 )
 from cdct.compression.calibration import calibration, errors_by_band, with_jury
 from cdct.compression.card import card, effect_card, effect_findings, findings
@@ -115,6 +116,7 @@ __all__ = [
     "tiers",
     "trial_summary",
     "troughs",
+    "two_lines",
     "votes_by_level",
     "with_jury",
 ]

@@ -200,6 +200,35 @@ def null_table(rows: pd.DataFrame, metric: str = "cc") -> pd.DataFrame:
     return pd.DataFrame(out, columns=["model", "dips", "chance", "observed", "n"])
 
 
+def two_lines(rows: pd.DataFrame, metric: str = "cc") -> pd.DataFrame:
+    """The two-lines test for a U, and turned over for an arch, where there are more than five levels; else no rows.
+
+    Columns: model, arm, mode, limit, compressor, shape ("U" or "arch"), claimed, at (c of the break), slope and p
+    before it (first, p_first) and from it on (second, p_second), n, n_unscored. Slopes are units of the metric per
+    unit of c, with errors clustered by concept. See `cdct.stats.dip.two_lines`.
+    """
+    import pandas as pd
+
+    bounds_of(metric, rows)
+    out = []
+    by = ["model", *CONDITION]
+    for names, cell in final(rows, by).groupby(by, sort=True):
+        found = cell.dropna(subset=[metric])
+        if found["c"].nunique() <= 5:
+            continue
+        for shape, sign in (("U", 1), ("arch", -1)):
+            test = dip_stats.two_lines(found["c"], sign * found[metric].astype(float), found[CLUSTER])
+            slopes = {"first": sign * test.first.estimate, "second": sign * test.second.estimate}
+            out.append(
+                dict(zip(by, names, strict=True))
+                | {"shape": shape, "claimed": test.u, "at": test.at, "p_first": test.p_first, "p_second": test.p_second}
+                | slopes
+                | {"n": len(found), "n_unscored": len(cell) - len(found)}
+            )
+    columns = ["shape", "claimed", "at", "first", "p_first", "second", "p_second", "n", "n_unscored"]
+    return pd.DataFrame(out, columns=[*by, *columns])
+
+
 def published_means() -> pd.DataFrame:
     """The paper's mean compliance by level on 0-1 with its printed interval (section 4.1): c, estimate, low, high."""
     from cdct.core import read_table
