@@ -41,7 +41,7 @@ __all__ = [
 SCALE = 10
 NO_ANSWER = ("failed", "skipped", "filtered")
 """Statuses of a call that leave nothing to judge, or no ballot to count."""
-NO_LIMIT = "none"
+NO_LIMIT = ("none", "absent")
 """How a row of `compression.score` says that a reply is judged by no limit on words."""
 
 
@@ -92,7 +92,7 @@ _NO_LIMIT = Rubric("does the length suit the task", (("10", "wholly"), ("0", "no
 
 def _criteria(limit: str) -> str:
     off = "off" if limit.startswith("exactly") else "too many"
-    rubrics = RUBRICS if limit != NO_LIMIT else RUBRICS | {"CC": _NO_LIMIT}
+    rubrics = RUBRICS if limit not in NO_LIMIT else RUBRICS | {"CC": _NO_LIMIT}
     return "\n".join(f"{metric}, {rubric}" for metric, rubric in rubrics.items()).format(limit=limit, off=off)
 
 
@@ -189,7 +189,7 @@ def ballot_items(items: Sequence[Item], replies: pd.DataFrame, limits: pd.DataFr
         if limits is not None and tuple(keys.values()) not in told:
             raise ValueError(f"ballot_items: `limits` has no row for the reply {keys}")
         limit = told.get(tuple(keys.values()), f"{item.params['mode']} {item.params['limit']} words")
-        within = "" if limit == NO_LIMIT else f" in {limit}"
+        within = "" if limit in NO_LIMIT else f" in {limit}"
         task = f"Explain {item.meta['name']}{within}. {WORD_RULE}"
         shown = {"name": item.meta["name"], "definition": item.meta["definition"], "task": task}
         place = f"{keys['item']}/{keys['arm']}/{keys['model']}/s{keys['sample']}t{keys['turn']}"

@@ -13,7 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdct.compression import COMPRESSORS, accepted, accepted_texts, concepts, generate, protocol_items, score
+from cdct.compression import (
+    COMPRESSORS,
+    acceptance,
+    accepted,
+    accepted_texts,
+    concepts,
+    generate,
+    protocol_items,
+    score,
+    unaccepted,
+)
 from cdct.compression.compressors import ATTEMPTS, drop, lead, whole_text
 from cdct.core import BENCHMARKS, Item, read_table, save_tables
 from cdct.models import Model
@@ -229,7 +239,7 @@ def test_a_call_without_an_answer_makes_no_text(store_path: str) -> None:
     table = made_by(store_path, m=answer).set_index(["concept", "c"])
     assert table.loc[("recursion", 0.0), ["attempts", "accepted", "text"]].tolist() == [1, True, "Recursive self-calls"]
     lost = table.loc[("recursion", 0.5)]
-    assert (lost["attempts"], lost["accepted"], lost["text"], lost["reason"]) == (2, False, "", "failed: no text")
+    assert (lost["attempts"], lost["accepted"], lost["text"], lost["reason"]) == (2, None, "", "failed: no text")
     assert math.isnan(lost["words"])
     empty = table.loc[("derivative", 0.5)]
     assert not empty["accepted"]
@@ -251,15 +261,15 @@ def replies_of(*turns: tuple[str | None, str]) -> tuple[list[Item], pd.DataFrame
         ([(count(13), "ok"), (count(30), "ok")], False, 30, "30 words instead of 13"),
         ([(f"<think>{count(99)}</think> {count(13)}", "ok")], True, 13, ""),
         ([(count(13), "truncated")], False, 13, "truncated: no text"),
-        ([(count(13), "filtered")], False, 13, "filtered: no text"),
+        ([(count(13), "filtered")], None, 13, "filtered: no text"),
         ([(count(13), "refused")], False, 13, "refused: no text"),
         ([("", "empty")], False, 0, "empty: no text"),
         ([(None, "empty")], False, None, "empty: no text"),
-        ([(math.nan, "skipped")], False, None, "skipped: no text"),
-        ([(count(30), "ok"), (None, "failed")], False, None, "failed: no text"),
+        ([(math.nan, "skipped")], None, None, "skipped: no text"),
+        ([(count(30), "ok"), (None, "failed")], None, None, "failed: no text"),
     ],
 )
-def test_what_is_accepted(turns: list[Any], ok: bool, n: int | None, reason: str) -> None:
+def test_what_is_accepted(turns: list[Any], ok: bool | None, n: int | None, reason: str) -> None:
     items, replies = replies_of(*turns)
     (row,) = accepted(items, replies.sample(frac=1, random_state=0)).to_dict("records")
     assert (row["accepted"], row["reason"], row["attempts"]) == (ok, reason, len(turns))
@@ -319,3 +329,15 @@ def test_from_texts_to_scores(store_path: str) -> None:
     rows = score(items, run(items, [reader], store=store_path, progress=False)).set_index("c")
     assert rows["status"].to_dict() == {0.0: "ok", 0.25: "ok", 0.5: "ok", 0.75: "unmade", 1.0: "ok"}
     assert rows["compressor"].unique().tolist() == ["maker"]
+
+
+def test_a_call_without_an_answer_is_no_rejected_text() -> None:
+    items, good = replies_of((count(13), "ok"))
+    other = protocol_items(["derivative"], [0.25])
+    lost = good.assign(item=other[0].id, text=None, status="failed")
+    table = accepted([*items, *other], pd.concat([good, lost]))
+    share = acceptance(table).iloc[0]
+    assert (share["estimate"], share["n"], share["n_unscored"]) == (1.0, 1, 1)
+    assert unaccepted(table)["text"].tolist() == [
+        "m as a compressor: 1 of 2 texts are missing, since calls got no answer"
+    ]

@@ -13,7 +13,16 @@ import pandas as pd
 import pytest
 
 from cdct.compression import ARMS, BASELINE, EMPHASIS, LEVELS, concepts, dips, generate, messages, public, score
-from cdct.compression.prompts import HELPFUL, PLAIN, Limit, limit_of, limit_sentence, told_and_judged
+from cdct.compression.prompts import (
+    ABSENT,
+    HELPFUL,
+    PLAIN,
+    SENTENCES,
+    Limit,
+    limit_of,
+    limit_sentence,
+    told_and_judged,
+)
 from cdct.core import Item, digest
 from cdct.models import Model
 from cdct.plan import MOST_TURNS
@@ -215,7 +224,7 @@ def test_the_limit_stands_only_inside_the_prompt(slug: str, limit: Mapping[str, 
         assert (own in asked) is item.meta["limit_inside"] is (item.params["c"] > 0)
         if item.params["c"] == 0:
             assert not re.search(r"\d|word", asked)
-            assert told_and_judged("inside", item) == (None, None)
+            assert told_and_judged("inside", item) == (ABSENT, ABSENT)
         else:
             assert told_and_judged("inside", item) == (Limit(*own_limit(item)),) * 2
 
@@ -243,11 +252,11 @@ SHORT, MIDDLE = Limit(19, wording="under 20 words"), Limit(49, wording="under 50
 RELEASED = [
     (0.0, "fewer than 20 words", SHORT, SHORT),
     (0.19, "fewer than 20 words", SHORT, SHORT),
-    (0.2, "2 to 3 sentences", None, SHORT),
-    (0.25, "2 to 3 sentences", None, SHORT),
-    (0.29, "2 to 3 sentences", None, SHORT),
-    (0.3, "2 to 3 sentences", None, MIDDLE),
-    (0.49, "2 to 3 sentences", None, MIDDLE),
+    (0.2, "2 to 3 sentences", SENTENCES, SHORT),
+    (0.25, "2 to 3 sentences", SENTENCES, SHORT),
+    (0.29, "2 to 3 sentences", SENTENCES, SHORT),
+    (0.3, "2 to 3 sentences", SENTENCES, MIDDLE),
+    (0.49, "2 to 3 sentences", SENTENCES, MIDDLE),
     (0.5, "may elaborate", NONE, MIDDLE),
     (0.59, "may elaborate", NONE, MIDDLE),
     (0.6, "may elaborate", NONE, NONE),
@@ -257,9 +266,7 @@ RELEASED = [
 
 
 @pytest.mark.parametrize(("c", "words_of_it", "told", "judged"), RELEASED)
-def test_as_released_tells_and_judges_by_level(
-    c: float, words_of_it: str, told: Limit | None, judged: Limit | None
-) -> None:
+def test_as_released_tells_and_judges_by_level(c: float, words_of_it: str, told: Limit, judged: Limit) -> None:
     item = moved(c)
     asked = user(item, "as-released")
     every = {"fewer than 20 words", "2 to 3 sentences", "may elaborate"}
@@ -268,13 +275,13 @@ def test_as_released_tells_and_judges_by_level(
     assert told_and_judged("as-released", item) == (told, judged)
     short = user(item, "as-released-short")
     assert {form for form in every if form in short} == {"2 to 3 sentences"}
-    assert told_and_judged("as-released-short", item) == (None, judged)
+    assert told_and_judged("as-released-short", item) == (SENTENCES, judged)
 
 
 @pytest.mark.parametrize("arm", ["as-released", "as-released-short"])
 def test_the_public_files_are_read_by_the_same_limits(arm: str) -> None:
     """Two modules say what that code told and judged: they must say the same at every level."""
-    forms = {"under 20 words": SHORT, "2 to 3 sentences": None, "may elaborate": NONE}
+    forms = {"under 20 words": SHORT, "2 to 3 sentences": SENTENCES, "may elaborate": NONE}
     for hundredths in range(101):
         c = hundredths / 100
         told, judged = told_and_judged(arm, moved(c))
@@ -284,9 +291,11 @@ def test_the_public_files_are_read_by_the_same_limits(arm: str) -> None:
 
 
 def test_a_limit_is_named_in_words() -> None:
-    assert [str(limit) for limit in (SHORT, NONE, Limit(35, "exactly"), Limit(60))] == [
+    assert [str(limit) for limit in (SHORT, NONE, SENTENCES, ABSENT, Limit(35, "exactly"), Limit(60))] == [
         "under 20 words",
         "none",
+        "2 to 3 sentences",
+        "absent",
         "exactly 35 words",
         "at most 60 words",
     ]

@@ -339,7 +339,7 @@ BY_LIMIT = ("deviation", "compliance", "cc", "exact", "near", "cc_told")
 @pytest.mark.parametrize(("limit", "n"), [({}, 35), ({"limit": 42, "mode": "at most"}, 42)])
 def test_where_the_prompt_holds_no_limit_none_is_scored(limit: dict[str, Any], n: int) -> None:
     row = score_in("inside", 0.0, f"A base case. {count(n)}", **limit)
-    assert (row["unscored"], row["told"], row["judged"]) == ("limit absent", "none", "none")
+    assert (row["unscored"], row["told"], row["judged"]) == ("limit absent", "absent", "absent")
     assert (row["words"], row["coverage"], row["status"], row["flags"]) == (n + 3, 0.2, "ok", "")
     assert all(math.isnan(row[metric]) for metric in BY_LIMIT)
     other = score_in("inside", 0.25, count(n), **limit)
@@ -360,8 +360,8 @@ AS_RELEASED = [  # level, words written -> deviation, cc, cc_told, told, judged
     (0.0, 1, 0, 1.0, 1.0, "under 20 words", "under 20 words"),
     (0.0, 20, 1, 0.9, 0.9, "under 20 words", "under 20 words"),
     (0.0, 0, 0, 0.0, 0.0, "under 20 words", "under 20 words"),
-    (0.25, 19, 0, 1.0, None, "none", "under 20 words"),
-    (0.25, 26, 7, 0.6, None, "none", "under 20 words"),
+    (0.25, 19, 0, 1.0, None, "2 to 3 sentences", "under 20 words"),
+    (0.25, 26, 7, 0.6, None, "2 to 3 sentences", "under 20 words"),
     (0.5, 49, 0, 1.0, 1.0, "none", "under 50 words"),
     (0.5, 50, 1, 0.9, 1.0, "none", "under 50 words"),
     (0.5, 700, 651, 0.0, 1.0, "none", "under 50 words"),
@@ -383,7 +383,7 @@ def test_as_released_is_scored_by_the_judges_limit(
     assert row["exact"] == (cc == 1)
     assert row["near"] == (cc >= 0.8)
     short = score_in("as-released-short", c, count(n), "ok" if n else "empty")
-    assert (short["told"], short["judged"], short["cc"]) == ("none", judged, row["cc"])
+    assert (short["told"], short["judged"], short["cc"]) == ("2 to 3 sentences", judged, row["cc"])
     assert math.isnan(short["cc_told"])
 
 

@@ -84,3 +84,26 @@ def test_the_scorer_of_replies_is_the_one_of_texts() -> None:
     ]
     expected = score(items, pd.DataFrame(replies))
     pd.testing.assert_frame_equal(text_rows(items).drop(columns="text"), expected)
+
+
+def test_acceptance_is_told_for_each_model_and_of_nothing_not_at_all() -> None:
+    found = table({("recursion", 0.0): "self calls", ("photosynthesis", 0.0): "light sugar"})
+    both = pd.concat([found, found.assign(model="a", accepted=False, words=40, attempts=5)])
+    shares = acceptance(both).set_index(["model", "c"])
+    assert shares.loc[("m", 0.0), ["estimate", "n", "attempts"]].tolist() == [1, 2, 1]
+    assert shares.loc[("m", 0.0), "low"] == pytest.approx(0.025**0.5)  # Clopper and Pearson, 2 of 2
+    assert shares.loc["a", "estimate"].tolist() == [0] * 4
+    assert shares.loc["a", "words"].tolist() == [40] * 4
+    assert acceptance(both[:0]).empty
+    assert list(acceptance(both[:0])) == list(acceptance(both))
+
+
+def test_texts_of_every_compressor_stand_under_its_name_at_the_mode_that_was_asked() -> None:
+    items = generate_by(["drop", "m"], table({("recursion", 0.25): "word " * 13}), ["recursion"], mode="at most")
+    assert {item.params["mode"] for item in items} == {"at most"}
+    rows = text_rows(items)
+    made = rows[rows["text"].notna()].groupby("compressor")["c"].apply(list).to_dict()
+    assert made == {"drop": [0.0, 0.25, 0.5, 0.75, 1.0], "m": [0.25, 1.0]}
+    assert (rows["model"] == "texts").all()
+    with pytest.raises(ValueError, match=r"^model 'leed' is not known; "):
+        generate_by(["leed"], table({}))

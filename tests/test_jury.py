@@ -15,7 +15,23 @@ from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 from cdct.client import Retry
 from cdct.compression import generate, score
 from cdct.core import BENCHMARKS, KEYS, Item, stream
-from cdct.jury import BALLOTS, METRICS, RUBRICS, SCHEMA, Ballot, ballot_items, ballots, parse_ballot, verdicts
+from cdct.jury import (
+    BALLOTS,
+    DRAW_TEMPERATURE,
+    DRAWS,
+    METRICS,
+    RUBRICS,
+    SCHEMA,
+    Ballot,
+    ballot_items,
+    ballots,
+    by_model,
+    draws,
+    missing,
+    parse_ballot,
+    told_of_jury,
+    verdicts,
+)
 from cdct.models import Model
 from cdct.run import run
 
@@ -319,6 +335,66 @@ def test_weights_that_make_no_sense_are_an_error(weights: dict) -> None:
 def test_two_ballots_of_one_judge_are_an_error() -> None:
     with pytest.raises(ValueError, match="two ballots of one judge on one reply"):
         verdicts(pd.concat([voted(a=[9]), voted(a=[5])]))
+
+
+# --------------------------------------------------------------------------------------------------- one judge, or many
+
+
+def test_several_judges_are_asked_once_at_0_and_a_single_one_three_times_above() -> None:
+    assert draws(["a", "b"]) == draws(["a", "b", "c"]) == {"samples": 1, "sampling": {"temperature": 0}}
+    assert draws(["a"]) == {"samples": DRAWS, "sampling": {"temperature": DRAW_TEMPERATURE}}
+    assert (DRAWS, DRAW_TEMPERATURE > 0) == (3, True)
+
+
+def test_a_single_judge_gives_three_ballots_that_are_told_apart(store_path) -> None:
+    asked: list[tuple[float, int]] = []
+
+    def answer(request: dict, sample: int) -> str:
+        asked.append((request["temperature"], sample))
+        return ballot_of(7 + sample)
+
+    def ballot_of(points: int) -> str:
+        return json.dumps({"CC": points, "SA": points, "FC": 5})
+
+    items = judged(reply())
+    judge = Model("maker/j", answer=answer)
+    found = ballots(items, run(items, judge, store=store_path, progress=False, **draws([judge])))
+    assert sorted(asked) == [(DRAW_TEMPERATURE, 0), (DRAW_TEMPERATURE, 1), (DRAW_TEMPERATURE, 2)]
+    marks = found[found["metric"] == "CC"].set_index("judge")["score"]
+    assert marks.to_dict() == pytest.approx({"maker/j": 0.7, "maker/j #2": 0.8, "maker/j #3": 0.9})
+    row = verdicts(found).set_index("metric").loc["CC"]
+    assert (row["score"], row["n"], row["n_unscored"]) == (pytest.approx(0.8), 3, 0)
+    assert by_model(found)["judge"].unique().tolist() == ["maker/j"]
+    assert by_model(found).drop(columns="judge").equals(found.drop(columns="judge"))
+
+
+@pytest.mark.parametrize(
+    ("judges", "level", "text"),
+    [
+        (["a", "b", "c"], "note", "The jury are 3 models: a, b, c."),
+        (
+            ["maker/j"],
+            "warning",
+            "All 3 ballots are draws of one model, maker/j, at 0.7: that measures its consistency with itself, not the "
+            "agreement of a jury. The counted compliance is the authority.",
+        ),
+    ],
+)
+def test_a_reader_is_told_whether_a_jury_is_one(judges: list[str], level: str, text: str) -> None:
+    assert told_of_jury(judges).to_dict("records") == [{"level": level, "text": text}]
+
+
+def test_missing_scores_are_told_by_judge_and_reason() -> None:
+    found = voted(**{"a": [9, None, None], "a #2": [9, 9, None], "b": [9, 9, 9], "c": [None, None, None]})
+    found.loc[(found["judge"] == "c") & (found["item"] == ITEMS[0].id), "unscored"] = "failed"
+    assert missing(found).to_dict("records") == [
+        {"level": "warning", "text": "a as a judge: 3 of 6 scores are missing (parse_error)"},
+        {"level": "warning", "text": "c as a judge: 2 of 3 scores are missing (parse_error)"},
+        {"level": "warning", "text": "c as a judge: 1 of 3 scores are missing (failed)"},
+    ]
+    assert missing(voted(a=[9, 8])).to_dict("records") == []
+    assert list(missing(found[:0])) == ["level", "text"]
+    assert missing(pd.DataFrame(columns=BALLOTS)).empty
 
 
 # -------------------------------------------------------------------------------------------------------- planted truth

@@ -24,6 +24,7 @@ from cdct.compression.compressors import (
     generate_by,
     protocol_items,
     text_rows,
+    unaccepted,
 )
 from cdct.compression.contrasts import (
     arm_effects,
@@ -50,6 +51,7 @@ from cdct.compression.public_summary import (
 )
 from cdct.compression.reliability import (
     agreement_by_level,
+    agreement_table,
     jury_card,
     jury_findings,
     pooling_notes,
@@ -71,6 +73,7 @@ __all__ = [
     "accepted",
     "accepted_texts",
     "agreement_by_level",
+    "agreement_table",
     "arm_effects",
     "calibration",
     "card",
@@ -117,6 +120,7 @@ __all__ = [
     "trial_summary",
     "troughs",
     "two_lines",
+    "unaccepted",
     "votes_by_level",
     "with_jury",
 ]

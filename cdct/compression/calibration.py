@@ -53,6 +53,7 @@ def with_jury(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
         " ".join(dict.fromkeys(f"{cell['unscored']}" for cell in three if cell["unscored"]))
         for three in zip(*found.values(), strict=True)
     ]
+    out.loc[out["unscored"] == "limit absent", "cc_judged"] = math.nan  # there is nothing that it could comply with
     empty = (out["words"] == 0).to_numpy()
     out.loc[empty, ["sa", "fc"]] = 0.0
     out.loc[empty, "jury_unscored"] = "no words"

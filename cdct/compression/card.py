@@ -131,9 +131,11 @@ def _length(cell: pd.DataFrame) -> str:
     if not words["n"]:
         return ""
     bound = cell[cell["deviation"].notna()]  # what no limit binds keeps none
-    n, told = len(bound), cell["told"].unique()
+    n, absent = len(bound), sorted(cell.loc[cell["told"] == "absent", "c"].unique())
+    told = cell.loc[cell["told"] != "absent", "told"].unique()
     asked = f"Asked for {told[0]}" if len(told) == 1 else "Told other limits at other levels,"
-    asked = "Told no number of words," if set(told) == {"none"} else asked
+    asked = "Told no limit," if set(told) <= {"none"} else asked
+    asked += f" (but at c = {', '.join(f'{c:g}' for c in absent)}, without a limit)" if len(told) and absent else ""
     writes = f"{asked} it writes {words['estimate']:.0f} words on average {_interval(words, '.0f')}"
     if not n:  # no limit to be kept
         return writes

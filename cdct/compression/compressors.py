@@ -97,7 +97,8 @@ def _protocol(item: Item, previous: Sequence[str]) -> Messages | None:
 def accepted(items: Sequence[Item], replies: pd.DataFrame) -> pd.DataFrame:
     """One row per model and text: whether an attempt had the right length, 2 words exactly or within a tenth of more.
 
-    A reply that was cut, filtered or flagged as a refusal is no text, whatever its length.
+    A reply that was cut or flagged as a refusal is no text, whatever its length. Where the last call got no answer, or
+    what it got was filtered, `accepted` is None: the model was not heard out.
 
     Columns: model, concept, c, target, attempts, words (of the last attempt; NaN without any), accepted, text ("" where
     none was accepted), reason ("" or why there is none).
@@ -116,9 +117,10 @@ def accepted(items: Sequence[Item], replies: pd.DataFrame) -> pd.DataFrame:
         reason = f"{count} words instead of {target}"
         if text is None or last["status"] != "ok":
             fits, reason = False, f"{last['status']}: no text"
+        answered = last["status"] not in ("failed", "skipped", "filtered")
         rows.append(
             {"model": model, "concept": item.params["concept"], "c": item.params["c"], "target": target}
-            | {"attempts": len(turns), "words": count, "accepted": fits}
+            | {"attempts": len(turns), "words": count, "accepted": fits if answered else None}
             | {"text": extract_text(text).answer if fits else "", "reason": "" if fits else reason}
         )
     columns = ["model", "concept", "c", "target", "attempts", "words", "accepted", "text", "reason"]
@@ -130,23 +132,37 @@ def accepted_texts(table: pd.DataFrame, model: str) -> dict[tuple[str, float], s
     if model not in set(table["model"]):
         raise ValueError(unknown("model", model, dict.fromkeys(table["model"])))
     own = table[table["model"] == model]
-    return {(row.concept, float(row.c)): row.text if row.accepted else None for row in own.itertuples()}
+    return {(row.concept, float(row.c)): row.text if row.accepted is True else None for row in own.itertuples()}
 
 
 def acceptance(table: pd.DataFrame) -> pd.DataFrame:
     """The share of the texts of `accepted` that have the right length, for each model and level.
 
-    Columns: model, c, target, estimate, low, high, n, attempts and words (means, words of the last attempts), method.
+    Columns: model, c, target, estimate, low, high, n, n_unscored (calls without an answer), attempts and words (means,
+    words of the last attempts), method.
     """
     import pandas as pd
 
     out = []
     for (model, c), cell in table.groupby(["model", "c"], sort=True):
-        share = resample.mean(cell["accepted"].astype(float), cell["concept"], (0.0, 1.0))
-        means = {name: cell[name].mean() for name in ("target", "attempts", "words")}
-        out.append({"model": model, "c": c} | means | share._asdict())
-    columns = ["model", "c", "target", "estimate", "low", "high", "n", "attempts", "words", "method"]
+        heard = cell[cell["accepted"].notna()]
+        share = resample.mean(heard["accepted"].astype(float), heard["concept"], (0.0, 1.0))
+        means = {name: heard[name].mean() for name in ("attempts", "words")} | {"target": cell["target"].mean()}
+        out.append({"model": model, "c": c, "n_unscored": len(cell) - len(heard)} | means | share._asdict())
+    columns = ["model", "c", "target", "estimate", "low", "high", "n", "n_unscored", "attempts", "words", "method"]
     return pd.DataFrame(out, columns=columns)
+
+
+def unaccepted(table: pd.DataFrame) -> pd.DataFrame:
+    """How many texts each compressor owes, as rows of warnings: level, text."""
+    import pandas as pd
+
+    texts = []
+    for model, cell in table.groupby("model", sort=False):
+        counts = {"have the wrong length": (cell["accepted"] == False).sum()}  # noqa: E712 - None is neither
+        counts |= {"are missing, since calls got no answer": cell["accepted"].isna().sum()}
+        texts += [f"{model} as a compressor: {n} of {len(cell)} texts {what}" for what, n in counts.items() if n]
+    return pd.DataFrame({"level": "warning", "text": pd.Series(texts, dtype=str)})
 
 
 def generate_by(

@@ -25,14 +25,23 @@ EMPHASIS = ("capitals", "bold", "repeated", "first", "last")
 
 @dataclass(frozen=True)
 class Limit:
-    """How many words are allowed. `words` None: as many as one likes, so that nothing can break it."""
+    """How many words are allowed. `words` None: as many as one likes, so that nothing can break it.
+
+    `countable` is False for a limit that is none on words: whether it is kept can't be said by counting them.
+    """
 
     words: int | None
     mode: str = "at most"
     wording: str = ""
+    countable: bool = True
 
     def __str__(self) -> str:
         return self.wording or ("none" if self.words is None else limit_words(self.words, self.mode))
+
+
+SENTENCES = Limit(None, wording="2 to 3 sentences", countable=False)
+ABSENT = Limit(None, wording="absent", countable=False)
+"""A limit that should be there and is not: nothing is told, and nothing can be kept."""
 
 
 def limit_of(item: Item) -> str:
@@ -81,9 +90,9 @@ def _released(item: Item) -> str:
     return _background(item, task)
 
 
-def _told_as_released(item: Item) -> Limit | None:
+def _told_as_released(item: Item) -> Limit:
     c = item.params["c"]
-    return Limit(19, wording="under 20 words") if c < 0.2 else None if c < 0.5 else Limit(None)
+    return Limit(19, wording="under 20 words") if c < 0.2 else SENTENCES if c < 0.5 else Limit(None)
 
 
 def _judged_as_released(item: Item) -> Limit:
@@ -149,19 +158,19 @@ ARMS = {
 }
 
 
-def told_and_judged(arm: str, item: Item) -> tuple[Limit | None, Limit | None]:
-    """The limit on words that the model is told in an arm, and the one that its reply is judged by.
+def told_and_judged(arm: str, item: Item) -> tuple[Limit, Limit]:
+    """The limit that the model is told in an arm, and the one that its reply is judged by.
 
-    None where there is none to be counted: in `inside` where the prompt doesn't hold it, in `as-released` where
-    sentences are limited and not words. The facts of `as-released`: told under 20 words at c = 0, 2 to 3 sentences at
-    c = .25, free to elaborate from c = .5; judged by 20 words below c = .3, 50 below .6, none above. That code's
-    questions ask for more detail at higher levels, too, which is not repeated here: the limits alone are to differ.
+    Both are `ABSENT` in `inside` where the prompt doesn't hold the limit. The facts of `as-released`: told under 20
+    words at c = 0, 2 to 3 sentences at c = .25, free to elaborate from c = .5; judged by 20 words below c = .3, 50
+    below .6, none above. That code's questions ask for more detail at higher levels, too, which is not repeated here:
+    the limits alone are to differ.
     """
     own = Limit(item.params["limit"], item.params["mode"])
     if arm == "inside" and not item.meta["limit_inside"]:
-        return None, None
+        return ABSENT, ABSENT
     if arm.startswith("as-released"):
-        return _told_as_released(item) if arm == "as-released" else None, _judged_as_released(item)
+        return _told_as_released(item) if arm == "as-released" else SENTENCES, _judged_as_released(item)
     return own, own
 
 

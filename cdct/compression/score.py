@@ -87,14 +87,15 @@ def coverage(text: str, key_points: Sequence[Mapping[str, Any]]) -> float:
 def score(items: Sequence[Item], replies: pd.DataFrame) -> pd.DataFrame:
     """One row per reply: KEYS, the item's parameters, and what was counted.
 
-    Columns: told and judged (the limit that the model was told and the one that it is judged by, in words, "none" where
-    there is none), status (of the call), flags (what was odd, joined by spaces), unscored ("" or the reason why numbers
-    are missing), last (whether the conversation ended with this turn), words, deviation (words minus the judged limit;
-    where that is an upper one, the words above it), compliance (0-10), cc (the same on 0-1), exact (limit kept to the
-    word), near (within 3 words), cc_told (cc by the limit that the model was told), coverage (0-1). A reply that no
-    limit binds complies. Where the prompt holds no limit on words (arm `inside` at c = 0), words and coverage are
-    counted and the rest is missing, unscored "limit absent". An item without a text, since none of the right length was
-    accepted, has a row for each model, arm and sample with the status "unmade".
+    Columns: told and judged (the limit that the model was told and the one that it is judged by, in words: "none" where
+    none binds, "absent" where the prompt should hold one and doesn't), status (of the call), flags (what was odd,
+    joined by spaces), unscored ("" or the reason why numbers are missing), last (whether the conversation ended with
+    this turn), words, deviation (words minus the judged limit; where that is an upper one, the words above it),
+    compliance (0-10), cc (the same on 0-1), exact (limit kept to the word), near (within 3 words), cc_told (cc by the
+    limit that the model was told; missing where that is in sentences), coverage (0-1). A reply that no limit binds
+    complies. Where the prompt holds no limit on words (arm `inside` at c = 0), words and coverage are counted and the
+    rest is missing, unscored "limit absent". An item without a text, since none of the right length was accepted, has a
+    row for each model, arm and sample with the status "unmade".
     """
     import pandas as pd
 
@@ -125,7 +126,7 @@ def score(items: Sequence[Item], replies: pd.DataFrame) -> pd.DataFrame:
 def _named(item: Item, keys: dict[str, Any]) -> dict[str, Any]:
     told, judged = told_and_judged(keys["arm"], item)
     names = {name: item.params[name] for name in ("concept", "c", "level_words", "limit", "mode", "compressor")}
-    limits = {"told": str(told or "none"), "judged": str(judged or "none")}
+    limits = {"told": str(told), "judged": str(judged)}
     return keys | names | limits | {"domain": item.meta["domain"], "flags": "", "unscored": ""}
 
 
@@ -136,9 +137,9 @@ def _counted(item: Item, arm: str, text: str | None, finish_reason: str | None) 
         "flags": " ".join([*found.flags, *([found.status] if found.status != "ok" else [])]),
         "words": count,
         "coverage": coverage(found.answer, item.truth["key_points"]),
-        "cc_told": math.nan if told is None else _points(count, told) / 10,
+        "cc_told": _points(count, told) / 10 if told.countable else math.nan,
     }
-    if judged is None:
+    if not judged.countable:
         return row | {"unscored": "limit absent"}
     points = _points(count, judged)
     if judged.words is not None:
