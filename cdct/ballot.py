@@ -13,7 +13,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdct.extract import strip_reasoning
-from cdct.verdict import BEGINS, METRICS, Verdict, in_words, judged, judged_text, label_of, masked, number_alone
+from cdct.verdict import (
+    BEGINS,
+    METRICS,
+    Suppositions,
+    Verdict,
+    in_words,
+    judged,
+    judged_text,
+    label_of,
+    masked,
+    number_alone,
+)
 
 
 @dataclass(frozen=True)
@@ -32,9 +43,9 @@ class Ballot:
     Metrics that could be read are kept whatever the status; the reason of each missing one is a flag, "SA:missing".
     The other flags: words (labels in words, no JSON), number (nothing but a number), repaired (an object that is not
     valid JSON), string ("7"), fraction ("7/10" on a scale of 10), other_scale (the label names another range), wide
-    (full-width digits), duplicate (one object says it twice, differently), revised (a later verdict replaced another),
-    contradicted (words after the JSON say something else), truncated (the token limit, or an object that is never
-    closed), and those of `strip_reasoning`.
+    (full-width digits), duplicate (one object says it twice, differently), revised (a later verdict replaced another,
+    in JSON or in words), truncated (the token limit, or an object that is never closed), and those of
+    `strip_reasoning`.
     """
 
     cc: float | None = None
@@ -59,12 +70,13 @@ class Ballot:
 def parse_ballot(text: str, scale: float = 10, finish_reason: str | None = None) -> Ballot:
     """The verdicts that a judge's text states on 0..scale. Never raises for a text; ValueError for a senseless scale.
 
-    Reasoning blocks go first. JSON objects come before words: the last complete one that carries a verdict wins, with
-    those before it as long as no label repeats. Else labels in words: the last explicit verdict of each. Else a text
-    that is nothing but a number. Never a verdict: a range ("0-10"), a fraction without a label, a number in prose, a
-    number that goes on in another way ("8,5", "8.5.2", "70%", "7-8", "1O"). "7/10" states 7 where the scale is 10.
-    "1e1" is 10, "+7" is 7, "-0" is 0. Nothing is rescaled, clamped or completed: an object that is never closed is cut
-    off, and what else stands there may be a draft that the lost part was to replace.
+    Reasoning blocks go first. The last explicit verdict of each metric wins, in a JSON object or as a label in words: a
+    later object that repeats a label replaces all that was said before it, later words only the labels that they name.
+    Without either, a text that is nothing but a number. Never a verdict: what is said under a condition or of an
+    example ("if it had 35 words, CC: 10", "the form is {...}"), a range ("0-10"), a fraction without a label, a number
+    in prose, a number that goes on in another way ("8,5", "8.5.2", "70%", "7-8", "1O", "~7", "7, no, 5"). "7/10" states
+    7 where the scale is 10. "1e1" is 10, "+7" is 7, "-0" is 0. Nothing is rescaled, clamped or completed: an object
+    that is never closed is cut off, and what else stands there may be a draft that the lost part was to replace.
     """
     if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale < math.inf:
         raise ValueError(f"parse_ballot: scale must be a number above 0, got {scale!r}")
@@ -77,27 +89,21 @@ def parse_ballot(text: str, scale: float = 10, finish_reason: str | None = None)
         return Ballot(status="truncated", flags=(*told, "truncated"))
     if cut:
         flags.append("truncated")
-    verdicts = _in_objects(kept, spans, scale)
+    suppositions = Suppositions(kept)
+    objects = [(start, end, _in_object(kept[start:end], scale)) for start, end in spans]
+    stated = [(end, found) for start, end, found in objects if found and not suppositions.hold(start, end)]
     words = in_words(masked(kept, spans), scale, cut)
-    if verdicts:
-        later = {verdict.label: verdict.says for verdict in words if verdict.at >= verdicts[-1].at}
-        if any(verdict.label in later and later[verdict.label] != verdict.says for verdict in verdicts):
-            flags.append("contradicted")
-    elif words:
-        verdicts = words
+    verdicts = _last(stated, words)
+    if words and not stated:
         flags.append("words")
-    elif alone := number_alone(kept, scale):
+    elif not verdicts and (alone := number_alone(kept, scale)):
         # cut off, it may be the beginning of another number
         verdicts = [alone._replace(value=None, reason="truncated") if cut else alone]
     return _ballot(verdicts, flags, cut)
 
 
 def _ballot(verdicts: list[Verdict], flags: list[str], cut: bool) -> Ballot:
-    last: dict[str, Verdict] = {}
-    for verdict in verdicts:
-        if verdict.label in last and last[verdict.label].says != verdict.says:
-            flags.append("revised")
-        last[verdict.label] = verdict
+    last = {verdict.label: verdict for verdict in verdicts}
     for verdict in last.values():
         flags += verdict.flags
     if not set(METRICS) & set(last):
@@ -159,29 +165,36 @@ def _objects(text: str) -> tuple[list[tuple[int, int]], bool]:
     return closed, any(BEGINS.match(text, start + 1) for start in stack)
 
 
-def _in_objects(text: str, spans: list[tuple[int, int]], scale: float) -> list[Verdict]:
-    """The verdicts of the last object that carries any, and of those before it as long as no label repeats.
+def _last(objects: list[tuple[int, dict[str, Verdict]]], words: list[Verdict]) -> list[Verdict]:
+    """The last verdict of each label, from objects and where they end, and from words between them.
 
-    Their place is the end of their object.
+    An object that repeats a label replaces all that stands before it.
     """
     kept: dict[str, Verdict] = {}
-    for start, end in spans:
-        found: dict[str, Verdict] = {}
-        for verdict in _in_object(text[start:end], scale):
-            before = found.get(verdict.label)
-            if before and before.says != verdict.says:
-                verdict = verdict._replace(flags=(*verdict.flags, "duplicate"))
-                if "repaired" in verdict.flags:  # in what is no JSON, nothing says which of the two is the key's
-                    verdict = verdict._replace(value=None, reason="parse_error")
-            found[verdict.label] = verdict._replace(at=end)
+    places = [*objects, *((verdict.at, verdict) for verdict in words)]
+    for _, place in sorted(places, key=lambda one: one[0]):
+        found = {place.label: place} if isinstance(place, Verdict) else place
         again = set(found) & set(kept)
         if any(kept[label].says != found[label].says for label in again):
             found = {label: verdict._replace(flags=(*verdict.flags, "revised")) for label, verdict in found.items()}
-        kept = found if again else kept | found
+        kept = found if again and not isinstance(place, Verdict) else kept | found
     return list(kept.values())
 
 
-def _in_object(text: str, scale: float) -> list[Verdict]:
+def _in_object(text: str, scale: float) -> dict[str, Verdict]:
+    """The verdicts of an object, by label."""
+    found: dict[str, Verdict] = {}
+    for verdict in _each_in_object(text, scale):
+        before = found.get(verdict.label)
+        if before and before.says != verdict.says:
+            verdict = verdict._replace(flags=(*verdict.flags, "duplicate"))
+            if "repaired" in verdict.flags:  # in what is no JSON, nothing says which of the two is the key's
+                verdict = verdict._replace(value=None, reason="parse_error")
+        found[verdict.label] = verdict
+    return found
+
+
+def _each_in_object(text: str, scale: float) -> list[Verdict]:
     for decoder in _DECODERS:
         try:
             node = decoder.decode(text)

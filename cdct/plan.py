@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -75,10 +76,25 @@ def units_of(items: Sequence[Item], arms: Sequence[str], samples: int, sampling:
             if item.benchmark not in arms_of:
                 benchmark: Benchmark = BENCHMARKS[item.benchmark]
                 arm = benchmark.arm(name)
-                arms_of[item.benchmark] = arm, {**benchmark.sampling, **arm.sampling, **sampling}
+                arms_of[item.benchmark] = arm, _sensible({**benchmark.sampling, **arm.sampling, **sampling})
             for sample in range(samples):
                 yield Unit(order, item, name, *arms_of[item.benchmark], sample)
                 order += 1
+
+
+def _sensible(sampling: dict[str, Any]) -> dict[str, Any]:
+    """The request parameters as they are; ValueError for a value that no model can make sense of."""
+    rules: dict[str, tuple[type | tuple[type, ...], Callable[[Any], bool], str]] = {
+        "temperature": ((int, float), lambda value: 0 <= value < math.inf, "a number of at least 0"),
+        "top_p": ((int, float), lambda value: 0 <= value <= 1, "a number in 0-1"),
+        "max_tokens": (int, lambda value: value >= 1, "a whole number of at least 1"),
+        "max_completion_tokens": (int, lambda value: value >= 1, "a whole number of at least 1"),
+    }
+    for name, (kind, holds, wanted) in rules.items():
+        value = sampling.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kind) or not holds(value)):
+            raise ValueError(f"{name} must be {wanted}, or None to leave it out, got {value!r}")
+    return sampling
 
 
 def next_messages(unit: Unit, previous: Sequence[str]) -> Messages | None:
@@ -93,11 +109,17 @@ def next_messages(unit: Unit, previous: Sequence[str]) -> Messages | None:
 
 
 def checked(items: Sequence[Item], models: Models, arms: Sequence[str], samples: int) -> tuple[list[Item], list[Model]]:
-    """The items and the models of a run, or ValueError where its parts make no sense together."""
+    """The items and the models of a run, or ValueError where its parts make no sense together.
+
+    There may be no items (nothing is left to be judged, say), but not items and nobody to be asked, or in no way.
+    """
     items = list(items)
     chosen = pick_models(list(models) if not isinstance(models, str | Model) else models)
     if isinstance(arms, str):
         raise ValueError(f"arms must be a list of names, got {arms!r}; write [{arms!r}]")
+    for what, names in (("models", chosen), ("arms", arms)):
+        if items and not names:
+            raise ValueError(f"{what} is empty, so that nothing would be asked; name one or more")
     if samples < 1:
         raise ValueError(f"samples must be at least 1, got {samples}")
     for what, names in (("item", [i.id for i in items]), ("model", [m.name for m in chosen]), ("arm", list(arms))):

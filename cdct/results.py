@@ -114,9 +114,9 @@ def stamp(job: Job, surroundings: str) -> str:
 
 def _folder(job: Job) -> dict[str, str]:
     """The files that a run reads from outside: those in its parameter `folder`, where empty in CDCT_PUBLIC's."""
-    named = (job.parameters.get("folder") or os.environ.get("CDCT_PUBLIC")) if "folder" in job.parameters else None
+    named = (job.parameters.get("folder") or os.environ.get("CDCT_PUBLIC")) if "folder" in job.parameters else ""
     files = sorted(resolve(named).rglob("*.json")) if named else []
-    return {str(named): ""} | {path.as_posix(): sha256(path) for path in files if path.is_file()}
+    return {named or "": ""} | {path.as_posix(): sha256(path) for path in files if path.is_file()}
 
 
 def _models(job: Job) -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ Every pattern is bounded, so time is linear in the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
 from typing import NamedTuple
 
 METRICS = ("CC", "SA", "FC")
@@ -30,24 +30,32 @@ class Verdict(NamedTuple):
 
 # -------------------------------------------------------------------------------------------------------------- numbers
 
-_J = r"[ \t*_`\"'~\\]{0,6}"  # what may stand around a label or a number: blanks, emphasis, quotation marks
+_J = r"[ \t*_`\"'\\]{0,6}"  # what may stand around a label or a number: blanks, emphasis, quotation marks
 _DIGITS = r"(?:[0-9]{1,20}(?:\.[0-9]{1,20})?|\.[0-9]{1,20})"
 _NUMBER = rf"[+-]?{_DIGITS}(?:[eE][+-]?[0-9]{{1,3}}(?![0-9A-Za-z]))?"
 _ALONE = re.compile(rf"\s{{0,9}}{_J}(?P<number>{_NUMBER}){_J}\.?{_J}\s{{0,9}}")
 _WHOLE = re.compile(rf"\s{{0,9}}{_J}(?P<number>{_NUMBER}){_J}(?:(?:/|out of\b){_J}(?P<of>{_DIGITS}){_J})?\s{{0,9}}")
 _VALUE = re.compile(
-    rf"[ \t*_`\"'~\\\[(]{{0,8}}(?:(?P<number>{_NUMBER})|(?P<none>(?:null|none|n/?a)\b)|[+-]?(?:nan|inf|true|false))",
+    rf"[ \t*_`\"'\\\[(]{{0,8}}(?:(?P<number>{_NUMBER})|(?P<none>(?:null|none|n/?a)\b)|[+-]?(?:nan|inf|true|false))",
     re.IGNORECASE,
 )
-_GOES_ON = re.compile(r"[*_`\"'~]{0,6}[^\W_]|[.,][0-9]|[ \t]?%|[ \t]{1,2}percent\b")
+_GOES_ON = re.compile(r"[*_`\"']{0,6}[^\W_]|[.,][0-9]|[ \t]?%|[ \t]{1,2}percent\b")
 _RANGE = re.compile(rf"{_J}(?:-|to\b|or\b|and\b|~|\.\.){_J}(?P<high>{_DIGITS})")
 _FRACTION = re.compile(
     rf"{_J}(?:(?:points?|pts)\b{_J})?\(?(?:/|out of\b|of\b){_J}(?:(?P<of>{_DIGITS})(?!{_J}[0-9A-Za-z/%]|[.,][0-9]))?"
+)
+_THINGS = re.compile(  # "4 of 5 key points", "41/35 words": a count of something
+    rf"{_J}(?:/|out of\b|of\b){_J}(?:the{_J})?{_DIGITS}{_J}[a-z]{{3,}}", re.IGNORECASE
 )
 _RUBRIC = re.compile(rf"{_J}[:=]")
 _LIST = re.compile(rf"{_J},[ \t]{{0,3}}{_NUMBER}[ \t]{{0,3}}(?:[,;.\n]|$)")
 _ENDS = re.compile(
     rf"{_J}(?:(?:points?|pts|marks?)\b)?{_J}(?:[.,;)\]}}|<(!\r\n]|-{_J}[^\W\d]|$|(?:because|since|as|due)\b)"
+)
+_AMENDED = re.compile(  # "CC: 7, no, 5" states no 7
+    r"\b(?:no|nay|wait|rather|actually|correction|sorry|i mean|make (?:it|that)|so|hence)\b[ ,:*_-]{1,4}"
+    rf"(?:it(?:'s| is) |i give )?(?P<number>{_NUMBER}){_J}(?:[.,;)\n]|$)",
+    re.IGNORECASE,
 )
 _LINE_ENDS = re.compile(rf"{_J}\r?(?:\n|$)")
 _SKIP = re.compile(rf"{_J}[\[<]?{_J}")
@@ -97,6 +105,8 @@ def _stated(text: str, at: int, label: str, scale: float, cut: bool, alone: bool
     end, number, of = value.end(), value["number"], None
     bad = Verdict(at, label, None, "parse_error")
     if number is None:
+        if not _ENDS.match(text, end):
+            return None  # "FC: none is missing", "SA: true to the source"
         return bad._replace(reason="missing") if value["none"] else bad
     if _GOES_ON.match(text, end):
         return bad
@@ -105,7 +115,7 @@ def _stated(text: str, at: int, label: str, scale: float, cut: bool, alone: bool
         return None if scale_itself or _RUBRIC.match(text, span.end()) else bad  # a band of the rubric is no verdict
     if fraction := _FRACTION.match(text, end):
         if fraction["of"] is None:
-            return bad
+            return None if _THINGS.match(text, end) else bad
         end, of = fraction.end(), fraction["of"]
     if _LIST.match(text, end):
         return bad
@@ -114,14 +124,57 @@ def _stated(text: str, at: int, label: str, scale: float, cut: bool, alone: bool
     blank = _SKIP.match(text, end)
     if not _ENDS.match(text, end) and not (blank and _LABEL.match(text, blank.end())):
         return None  # a line of the rubric, "CC 10: exact", or a number in prose, "CC: 6 words too many"
+    if _ON_CONDITION.match(text, end):
+        return None
+    after = _LABEL.search(text, end, end + 80)
+    amended = _AMENDED.search(text, end, after.start() if after else end + 80)
+    if amended and float(amended["number"]) != float(number) and 0 <= float(amended["number"]) <= scale:
+        return bad
     if cut and len(text) - end <= 20 and not text[end:].strip(" \t.,/-*_`\"'"):
         return bad._replace(reason="truncated")
     return judged(label, number, scale, of, at)
 
 
+# ----------------------------------------------------------------------------------------------------------- conditions
+
+_ON_CONDITION = re.compile(rf"{_J},?{_J}\(?(?:if (?:it|the|this|they|there|one)|had|were|provided|assuming|unless)\b")
+_CLAUSE = re.compile(
+    r"[.!?;](?=[\s\"')*_])|[}]|(?<!:)\n|\n[ \t]{0,9}\n|\b(?:but|however|whereas|instead)\b", re.IGNORECASE
+)
+_SUPPOSED = re.compile(
+    r"^\W*(?:(?:but|and|so|even|only|or|then)\b\W*){0,2}"
+    r"(?:if|unless|suppos(?:e|ing)|assuming|imagine|had|were|(?:for )?example|for instance|e\.g)\b"
+    r"|\b(?:an?|any|the)[ ](?:perfect|ideal|flawless|better|best|worst|maximum|compliant|shorter|longer)[ ]"
+    r"(?:possible[ ])?(?:reply|answer|response|text|ballot|score|one|summary|version)\b"
+    r"|\b(?:example|sample|template|dummy)[ ](?:ballot|json|reply|output|answer|object|scores?)\b"
+    r"|^(?!.{0,60}\bin\b).{0,40}\b(?:form|format|template|schema)[ ](?:is|was|would)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_FAR = 240  # no clause is so long that its beginning still rules what it says after so many signs
+
+
+class Suppositions:
+    """What a text says under a condition, or of an example: "if it had 35 words, CC: 10", "the form is {...}"."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts = [0, *(match.end() for match in _CLAUSE.finditer(text))]
+        self._cues: dict[int, int] = {}
+
+    def hold(self, start: int, end: int | None = None) -> bool:
+        """Whether what stands there is no verdict, as its clause or what follows it tells."""
+        number = bisect_right(self._starts, start)
+        clause, after = self._starts[number - 1], (*self._starts[number : number + 1], len(self._text))[0]
+        if clause not in self._cues:
+            found = _SUPPOSED.search(self._text[clause : min(after, clause + _FAR)])
+            self._cues[clause] = clause + found.end() if found else len(self._text)
+        before = self._cues[clause] <= start <= clause + _FAR
+        return before or (end is not None and _ON_CONDITION.match(self._text, end) is not None)
+
+
 # --------------------------------------------------------------------------------------------------------------- labels
 
-_SCORE = r"(?:(?:final|overall)[ _-]{1,2})?(?:score|rating|grade|verdict)|final|overall|(?<=\[)result(?=\])"
+_SCORE = r"(?:(?:final|overall)[ _-]{1,2})?(?:score|rating|grade|verdict)|final(?: answer)?|overall|(?<=\[)result(?=\])"
 _LABEL = re.compile(
     r"(?<![^\W_])(?<!/)(?:(?P<CC>CC|constraint[ _-]{0,2}compliance)|(?P<SA>SA|semantic[ _-]{0,2}accuracy)|"
     rf"(?P<FC>FC|functional[ _-]{{0,2}}completeness)|(?P<score>{_SCORE}))(?![^\W_])",
@@ -148,6 +201,7 @@ _OPENS = re.compile(
 _NOT_THIS = re.compile(
     r"\b(?:max|maximum|min|minimum|possible|average|mean|ideal|perfect|example|e\.g\.)[ _:,-]{0,3}$", re.IGNORECASE
 )
+_PARTED = re.compile(r"[.!?](?=\s)|\n[ \t]{0,9}\n|[}]|\b(?:but|however|whereas|instead)\b", re.IGNORECASE)
 _JOINED = re.compile(r"[ ,/&|+*_`\"')(]{0,9}(?:and|or)?[ |*_`\"'(]{0,5}")
 _BRACKETS = re.compile(r"\[\[([^\[\]\n]{1,40})\]\]")
 _IN_LABEL = re.compile(r"[0-9]+(?=[ \t)\]*_:=|]*$)")
@@ -166,7 +220,8 @@ def in_words(text: str, scale: float, cut: bool = False) -> list[Verdict]:
     for match in _BRACKETS.finditer(plain):
         if verdict := _stated(match[1], 0, "score", scale, cut=False):
             found.append(verdict._replace(at=match.start()))
-    section, before, before_end, before_read = "", "", -_NEAR, False
+    suppositions = Suppositions(plain)
+    section, before, before_end, before_read, untrue, last_end = "", "", -_NEAR, False, False, 0
     for match in _LABEL.finditer(plain):
         label, start, end = str(match.lastgroup), match.start(), match.end()
         ahead = "\n" * (start < 50) + plain[max(0, start - 50) : start]
@@ -174,9 +229,12 @@ def in_words(text: str, scale: float, cut: bool = False) -> list[Verdict]:
         near = start - before_end < _NEAR
         listed = near and before_read
         joined = near and before not in ("", label) and _JOINED.fullmatch(plain, before_end, start)
+        # what is said under a condition goes on to the labels that are listed with the first
+        carried = untrue and start - last_end < 2 * _NEAR and not _PARTED.search(plain, last_end, start)
+        untrue, last_end = carried or suppositions.hold(start), end
         if label != "score":
             before, before_end, before_read = label, end, False
-        if joined or after is None or _NOT_THIS.search(ahead):
+        if untrue or joined or after is None or _NOT_THIS.search(ahead):
             continue  # "CC, SA and FC: 7" does not say whose it is
         opens, heading = _OPENS.search(ahead), _LINE_STARTS.search(ahead) and _HEADING.match(plain, end)
         mark, alone = after["mark"], bool(after["line"])
@@ -214,7 +272,12 @@ def _in_tables(text: str, scale: float) -> tuple[list[Verdict], list[tuple[int, 
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if tabular else []
         labels = [label_of(cell) for cell in cells]
         numbers = [cell for cell in cells if len(cell) <= 80 and _WHOLE.fullmatch(cell)]
-        row = list(_verdict_cells(header, labels, cells, numbers))
+        row: list[tuple[str, str]] = []
+        if numbers and len(header) == len(cells):
+            row = [(label, cell) for label, cell in zip(header, cells, strict=True) if label]
+        elif numbers and labels[0]:
+            # of several numbers in a row nothing says which is the verdict
+            row = [(labels[0], numbers[0] if len(numbers) == 1 else "")]
         found += [judged_text(label, cell, scale, at) for label, cell in row]
         if row:
             rows.append((at, at + len(line)))
@@ -224,16 +287,6 @@ def _in_tables(text: str, scale: float) -> tuple[list[Verdict], list[tuple[int, 
             header = []
         at += len(line) + 1
     return found, rows
-
-
-def _verdict_cells(
-    header: list[str | None], labels: list[str | None], cells: list[str], numbers: list[str]
-) -> Iterator[tuple[str, str]]:
-    if numbers and len(header) == len(cells):
-        yield from ((label, cell) for label, cell in zip(header, cells, strict=True) if label)
-    elif numbers and labels[0]:
-        # of several numbers in a row nothing says which is the verdict
-        yield labels[0], numbers[0] if len(numbers) == 1 else ""
 
 
 _LABEL_LETTERS = re.compile(

@@ -98,7 +98,7 @@ THREE = [  # text, (CC, SA, FC), status, flags
     ('Draft {"CC": 3, "SA": 3, "FC": 3}, final ' + ALL, (7, 8, 9), "ok", ("revised",)),
     ('{"CC": 3, "SA": 3, "FC": 3} {"CC": 7}', (7, N, N), "partial", ("revised", "SA:missing", "FC:missing")),
     (f'{ALL} and {{"note": "CC: 3"}}', (7, 8, 9), "ok", ()),
-    (f"{ALL}\nOn second thoughts CC: 5", (7, 8, 9), "ok", ("contradicted",)),
+    (f"{ALL}\nOn second thoughts CC: 5", (5, 8, 9), "ok", ("revised",)),
     (f"CC: 5 comes to mind, so {ALL}", (7, 8, 9), "ok", ()),
     (f"{ALL}\nCC: 7 since it has 41 words.", (7, 8, 9), "ok", ()),
     ('{"CC": 3, "CC": 7, "SA": 8, "FC": 9}', (7, 8, 9), "ok", ("duplicate",)),
@@ -179,10 +179,70 @@ def test_three_metrics(text: str, values: tuple, status: str, flags: tuple[str, 
     assert ((found.cc, found.sa, found.fc), found.score, found.status) == (values, None, status)
     assert set(flags) <= set(found.flags)
     if status == "ok" and not flags:
-        assert not {"repaired", "string", "duplicate", "contradicted"} & set(found.flags)
+        assert not {"repaired", "string", "duplicate"} & set(found.flags)
     for metric, value in zip(("CC", "SA", "FC"), values, strict=True):
         assert found.value(metric) == value
         assert bool(found.reason(metric)) == (value is None)
+
+
+TEN = '{"CC": 10, "SA": 10, "FC": 10}'
+LAST = [  # text, (CC, SA, FC), status: the last explicit verdict wins, wherever it stands and however it is written
+    (f"{ALL}\nCC: 3", (3, 8, 9), "ok"),
+    (f"{ALL}\nActually, CC: 3.", (3, 8, 9), "ok"),
+    (f"{ALL}\n| CC | SA |\n|--|--|\n| 3 | 4 |", (3, 4, 9), "ok"),
+    (f"CC: 3\n{ALL}", (7, 8, 9), "ok"),
+    (f"{TEN}\nCC: 3\n{ALL}", (7, 8, 9), "ok"),
+    (f"{TEN}\nCC: 3\n{ALL}\nSA: 2", (7, 2, 9), "ok"),
+    ('SA: 8, FC: 9. {"CC": 7}', (7, 8, 9), "ok"),
+    ('CC: 3, SA: 3, FC: 3. Final: {"CC": 7}', (7, N, N), "partial"),
+    (f"{ALL}\nCC: 85", (N, 8, 9), "out_of_range"),
+    (f"{ALL}\nCC: 7-8", (N, 8, 9), "parse_error"),
+    # what follows explains the verdict, it is no other one
+    (f"{ALL}\nCC: 41 words, 6 too many.\nSA: true to the text\nFC: none is missing", (7, 8, 9), "ok"),
+    (f"{ALL}\nCC: 41/35 words\nFC: 4 of 5 key points", (7, 8, 9), "ok"),
+    (f"{ALL}\nFC: 4 of the 5 points are named", (7, 8, 9), "ok"),
+    # forms and examples
+    ('The form is {"CC": 0,"SA": 0,"FC": 0}. I give CC: 7, SA: 8, FC: 9.', (7, 8, 9), "ok"),
+    ('The form is {"CC": 0, "SA": 0, "FC": 0}.', (N, N, N), "parse_error"),
+    ('CC: 7, SA: 8, FC: 9. The format is {"CC": 0, "SA": 0, "FC": 0}.', (7, 8, 9), "ok"),
+    (f"Here is my ballot in the form that you want:\n{ALL}", (7, 8, 9), "ok"),
+    (f"My ballot in JSON format is {ALL}", (7, 8, 9), "ok"),
+    (f"A perfect reply would be {TEN}. This one: CC 4, SA 5, FC 6", (4, 5, 6), "ok"),
+    (f"A perfect reply would be {TEN}.", (N, N, N), "parse_error"),
+    (f"{ALL} (a perfect reply would get {TEN})", (7, 8, 9), "ok"),
+    (f"{ALL}\nExample of a full mark: {TEN}", (7, 8, 9), "ok"),
+    (f"{ALL}\nAn example ballot: {TEN}", (7, 8, 9), "ok"),
+    (f"{ALL}\nIt would be {TEN} if it had 35 words.", (7, 8, 9), "ok"),
+    ("CC: 4\nSA: 5\nFC: 6\n\nA perfect reply would get:\nCC: 10\nSA: 10\nFC: 10", (4, 5, 6), "ok"),
+    # conditions
+    ("CC: 4. If it had 35 words, CC: 10. SA: 8. FC: 9.", (4, 8, 9), "ok"),
+    ("If it had 35 words, CC: 10. But it has 50, so CC: 4. SA: 8. FC: 9.", (4, 8, 9), "ok"),
+    ("If it had 35 words, CC: 10, but it has 50, so CC: 4. SA: 8. FC: 9.", (4, 8, 9), "ok"),
+    ("CC: 4, SA: 8, FC: 9. If it were shorter, I would give CC: 10, SA: 9, FC: 9.", (4, 8, 9), "ok"),
+    ("CC: 4, SA: 8, FC: 9. CC: 10 if it had 35 words.", (4, 8, 9), "ok"),
+    ("CC: 4, SA: 8, FC: 9. CC: 10, if it had 35 words.", (4, 8, 9), "ok"),
+    ("CC: 4, SA: 8, FC: 9. Had it 35 words, CC: 10.", (4, 8, 9), "ok"),
+    ("If it had 35 words, CC: 10.", (N, N, N), "parse_error"),
+    ("I would give CC: 7, SA: 8, FC: 9.", (7, 8, 9), "ok"),
+    (f"I would give it {ALL}", (7, 8, 9), "ok"),
+    ("It is not perfect. CC: 7, SA: 8, FC: 9", (7, 8, 9), "ok"),
+    ("I can't tell if it is meant so, CC: 7, SA: 8, FC: 9", (7, 8, 9), "ok"),
+    (f"{ALL} If you want more, ask.", (7, 8, 9), "ok"),
+    # amended in words, or not plain
+    ("CC: 7, no, 5. SA: 8. FC: 9.", (N, 8, 9), "parse_error"),
+    ("CC: 7, make that 5. SA: 8. FC: 9.", (N, 8, 9), "parse_error"),
+    ("CC: 7, so 7. SA: 8. FC: 9.", (7, 8, 9), "ok"),
+    ("CC: 7 since it has no 35, so 41. SA: 8. FC: 9.", (7, 8, 9), "ok"),
+    ("CC: ~7, SA: about 8, FC: ≈9", (N, N, N), "parse_error"),
+    ('{"CC": "~7", "SA": 8, "FC": 9}', (N, 8, 9), "parse_error"),
+    ("CC: ~~7~~ SA: 8, FC: 9", (N, 8, 9), "partial"),
+]
+
+
+@pytest.mark.parametrize(("text", "values", "status"), LAST, ids=range(len(LAST)))
+def test_the_last_explicit_verdict_wins(text: str, values: tuple, status: str) -> None:
+    found = parse_ballot(text)
+    assert ((found.cc, found.sa, found.fc), found.score, found.status) == (values, None, status)
 
 
 ONE = [  # text, score, status
@@ -251,6 +311,11 @@ ONE = [  # text, score, status
     ("result: 35 words", N, "parse_error"),
     ("Example: 3! = 6.\n\n**Result:** 6\n", N, "parse_error"),
     ("Final result: 6", 6, "ok"),
+    ("Final answer: 7", 7, "ok"),
+    ("~7", N, "parse_error"),
+    ("Answer: 7", N, "parse_error"),
+    ('{"score": 3}\nScore: 8', 8, "ok"),
+    ('Score: 8. A better reply would get {"score": 10}', 8, "ok"),
     ("I can't grade this.", N, "parse_error"),
     ("", N, "empty"),
     (" \n\t", N, "empty"),
@@ -339,6 +404,10 @@ HOSTILE = {
     "one long word": "a" * BIG,
     "line ends": "CC:" + "\n" * BIG + "7",
     "marks": "<think>" * (BIG // 7),
+    "conditions": "if it had, CC: 10 " * (BIG // 18),
+    "amendments": "CC: 7, so " * (BIG // 10),
+    "objects on conditions": 'if {"CC": 9} ' * (BIG // 13) + "." + ' {"CC": 7}',
+    "words and objects": 'CC: 3 {"CC": 7} ' * (BIG // 16),
 }
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from cdct.compression import arm_effects, card, generate, score
 from cdct.compression.card import effect_card, effect_findings
+from cdct.stats.ratios import OPEN
 
 ITEMS = generate()
 TEST = "exact two-sided p = "
@@ -20,7 +21,7 @@ def effect(**other: Any) -> dict[str, Any]:
     """A row of `arm_effects` with other values in some columns."""
     row = {"model": "m", "arm": "plain", "metric": "cc", "measure": "difference", "baseline": 0.2, "treated": 0.3}
     row |= {"estimate": 0.1, "low": 0.05, "high": 0.15, "n": 40, "n_unscored": 0, "p": 0.01, "p_holm": 0.01}
-    return row | {"method": "t, 8 clusters"} | other
+    return row | {"test": "exact, signs of 8 concepts", "method": "t, 8 clusters"} | other
 
 
 def said(*rows: dict[str, Any], **options: Any) -> list[str]:
@@ -109,15 +110,85 @@ def test_planted_effects_reach_card_and_findings() -> None:
     effects = arm_effects(rows_of({"fixed": 60, "plain": 36, "bold": 60}))
     plain, bold = effect_findings(effects)["text"]
     assert plain.startswith("With plain instead of fixed compliance rises: +0.")
-    assert plain.endswith(f"({TEST}0.016, Holm-corrected for 2 comparisons).")  # 2 * 2 / 2^8
+    assert f"({TEST}0.016, Holm-corrected for 2 comparisons); that is " in plain  # 2 * 2 / 2^8
+    assert bold.endswith(" times the mean of fixed (no interval).")
     assert bold.startswith("With bold instead of fixed no change of compliance can be told from chance: +0.00 of 1 [")
     assert "%" not in plain + bold
     lines = effect_card(effects)
     assert list(lines) == list(card(rows_of({"fixed": 60})))
-    assert lines["unit"].tolist() == ["", "", "log odds", "log odds"]
-    assert lines["label"].unique().tolist() == ["change of compliance (0-1)", "change of compliance"]
+    assert lines["unit"].tolist() == ["", "", "log odds", "log odds", "times", "times"]
+    assert lines["label"].unique().tolist() == [
+        *("change of compliance (0-1)", "change of compliance", "ratio of compliance"),
+    ]
     assert np.allclose(lines["estimate"], effects["estimate"])
-    assert lines["n"].tolist() == [40] * 4
+    assert lines["n"].tolist() == [40] * 6
+
+
+def test_effects_over_all_models_and_at_a_level_have_their_line_and_sentence() -> None:
+    effects = arm_effects(rows_of({"fixed": 60, "plain": 36}), by=["c"])
+    lines = effect_card(effects)
+    assert lines["model"].unique().tolist() == [""]
+    assert lines["label"].tolist()[:2] == [
+        "change of compliance at c = 0 (0-1)",
+        "change of compliance at c = 0.25 (0-1)",
+    ]
+    assert lines["label"].tolist()[9:11] == ["change of compliance at c = 1", "ratio of compliance at c = 0"]
+    texts = effect_findings(effects)
+    assert texts["model"].unique().tolist() == [""]
+    assert texts["text"].str.extract(r"compliance at c = (\S+) ")[0].tolist() == ["0", "0.25", "0.5", "0.75", "1"]
+
+
+def test_words_have_their_unit_and_no_odds() -> None:
+    effects = arm_effects(rows_of({"fixed": 60, "plain": 36}), metric="words")
+    (line,) = effect_card(effects).to_dict("records")
+    assert (line["label"], line["unit"], line["estimate"]) == ("change of words written", "words", -24)
+    # every pair differs by as much, which gives no interval: the sentence does not claim more
+    assert effect_findings(effects)["text"].tolist() == [
+        "With plain instead of fixed a change of words written is in doubt, p is small but the interval does not say "
+        f"so: -24.00 words (no interval) ({TEST}0.0078)."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("test", "told"),
+    [
+        ("exact, signs of 8 concepts", "exact two-sided p = 0.01"),
+        ("t, 8 clusters, two-way (9 x 8)", "two-sided p = 0.01 of a t clustered by model and concept"),
+        ("t, 9 clusters of the first kind alone", "two-sided p = 0.01 of a t clustered by model alone"),
+    ],
+)
+def test_a_sentence_names_its_p(test: str, told: str) -> None:
+    assert said(effect(test=test)) == [
+        f"With plain instead of fixed compliance rises: +0.10 of 1 [+0.05, +0.15] ({told})."
+    ]
+
+
+def test_several_models_pooled_are_not_told_an_exact_p() -> None:
+    rows = pd.concat([rows_of({"fixed": 60, "plain": n}).assign(model=m) for m, n in (("a", 36), ("b", 40), ("c", 44))])
+    (text,) = effect_findings(arm_effects(rows, by=[]))["text"]
+    assert " of a t clustered by model and concept); that is " in text
+    assert "exact" not in text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "end"),
+    [
+        ({"estimate": 1.35, "low": 1.1, "high": 1.6}, "; that is 1.35 times the mean of fixed [1.10, 1.60]."),
+        (
+            {"estimate": 9.0, "low": 0.4, "high": math.inf, "method": f"Fieller, t, 8 clusters; {OPEN}"},
+            "; a ratio is no summary, since the mean of fixed can't be told from 0.",
+        ),
+        (
+            {"estimate": math.nan, "method": "undefined: the denominator's mean is 0"},
+            "; a ratio is no summary, since the mean of fixed can't be told from 0.",
+        ),
+    ],
+)
+def test_a_ratio_is_told_where_it_is_a_summary(ratio: dict[str, Any], end: str) -> None:
+    other = effect(arm="bold", measure="ratio", estimate=7.0)
+    texts = said(effect(c=0.5), effect(c=0.5, arm="bold"), effect(c=0.5, measure="ratio") | ratio, other | {"c": 0.5})
+    assert texts[0].endswith(f"(exact two-sided p = 0.01, Holm-corrected for 2 comparisons){end}")
+    assert "; that is 7.00 times" in texts[1]
 
 
 def test_no_effects_are_no_lines_and_no_sentences() -> None:

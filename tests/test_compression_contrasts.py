@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,17 +14,20 @@ from scipy import stats
 
 from cdct.compression import LEVELS, concepts, dips, generate, score
 from cdct.compression.contrasts import (
+    FEW_MODELS,
     arm_effects,
     changes,
     dip_variance,
     kept_flips,
     level_differences,
     orthogonality,
-    tiers,
     troughs,
 )
-from cdct.core import stream
-from cdct.stats.association import correlation, log_odds
+from cdct.compression.groups import published_tiers, tiers
+from cdct.core import read_table, stream
+from cdct.stats import permutation, ratios, resample
+from cdct.stats.association import log_odds, mean_two_way
+from cdct.stats.correlation import correlation
 
 NAN = math.nan
 DOMAIN = {"a": "formal", "b": "formal", "c": "natural", "d": "applied"}
@@ -72,7 +76,7 @@ def only(table: pd.DataFrame, **named: Any) -> dict[str, Any]:
 def test_levels_against_the_middle_by_hand() -> None:
     table = level_differences(curves({"a": [0.8, 0.4, 0.6], "b": [1.0, 0.2, 0.6]}))
     assert list(table.columns) == [
-        *("metric", "c", "against", "estimate", "low", "high", "n", "n_unscored", "p", "p_holm", "method"),
+        *("metric", "c", "against", "estimate", "low", "high", "n", "n_unscored", "p", "p_holm", "test", "method"),
     ]
     assert table[["c", "against"]].to_numpy().tolist() == [[0.0, 0.5], [1.0, 0.5]]
     # 0.4 and 0.8, and 0.2 and 0.4; two concepts can be turned in four ways, of which two are as far from 0
@@ -91,11 +95,32 @@ def test_a_planted_middle_is_found_and_nothing_else() -> None:
     assert ((table["low"] < 0.2) & (table["high"] > 0.2)).all()
     assert table["estimate"].tolist() == pytest.approx([0.2] * 4, abs=0.03)
     assert (table["n"] == 48).all()
-    assert table["p"].tolist() == [2 / 2**8] * 4  # the smallest that eight concepts can give, whatever the models
-    assert table["p_holm"].tolist() == pytest.approx([8 / 2**8] * 4)
+    assert (table["p_holm"] < 0.001).all()
+    assert table["test"].unique().tolist() == ["t, 6 clusters, two-way (6 x 8)"]
     flat = level_differences(planted(lambda model, concept, c: 0.5 + 0.1 * (model == "m1")))
     assert ((flat["low"] < 0) & (flat["high"] > 0)).all()
     assert (flat["p_holm"] > 0.05).all()
+
+
+@pytest.mark.parametrize("models", [1, FEW_MODELS - 1, FEW_MODELS])
+def test_three_models_are_clusters_and_two_are_not(models: int) -> None:
+    """Two models whose levels differ by 0 and by .4: what other models would do can't be told from them."""
+    gains = {"m0": 0.0, "m1": 0.4, "m2": 0.2}
+    rows = planted(lambda model, concept, c: 0.4 + gains[model] * (c == 1.0), models=models)
+    wide = rows.pivot_table("cc", ["model", "concept"], "c")
+    apart = (wide[1.0] - wide[0.5]).reset_index(name="d")
+    row = only(level_differences(rows), c=1.0)
+    if models < FEW_MODELS:
+        expected = resample.mean(apart["d"], apart["concept"], (-1.0, 1.0))
+        assert row["method"] == "t, 8 clusters"
+        assert row["test"] == "exact, signs of 8 concepts" + (", for these 2 models" if models == 2 else "")
+        assert row["p"] == permutation.sign_flip(apart["d"], apart["concept"])
+    else:
+        expected = mean_two_way(apart["d"], apart["model"], apart["concept"], (-1.0, 1.0))
+        assert row["method"] == row["test"] == "t, 3 clusters, two-way (3 x 8)"
+        assert row["p"] > 0.1  # three models that gain 0, .2 and .4: others may gain nothing
+    assert [row[name] for name in ("estimate", "low", "high", "n")] == pytest.approx(list(expected[:4]))
+    assert (row["high"] - row["low"] > 0.3) is (models == FEW_MODELS)
 
 
 def test_levels_are_corrected_in_each_cell_of_its_own() -> None:
@@ -154,11 +179,12 @@ def test_an_arm_against_the_baseline_by_hand() -> None:
     table = arm_effects(rows)
     assert list(table.columns) == [
         *("model", "arm", "metric", "measure", "baseline", "treated", "estimate", "low", "high", "n", "n_unscored"),
-        *("p", "p_holm", "method"),
+        *("p", "p_holm", "test", "method"),
     ]
-    assert table[["model", "arm"]].to_numpy().tolist() == [["m", "plain"]] * 2
-    assert table[["baseline", "treated"]].to_numpy().tolist() == [pytest.approx([0.3, 0.8])] * 2
-    assert table[["n", "n_unscored"]].to_numpy().tolist() == [[2, 1]] * 2
+    assert table[["model", "arm"]].to_numpy().tolist() == [["m", "plain"]] * 3
+    assert table[["baseline", "treated"]].to_numpy().tolist() == [pytest.approx([0.3, 0.8])] * 3
+    assert table[["n", "n_unscored"]].to_numpy().tolist() == [[2, 1]] * 3
+    assert only(table, measure="ratio")["estimate"] == pytest.approx(0.8 / 0.3)
     difference, odds = (only(table, measure=measure) for measure in ("difference", "log odds"))
     assert difference["estimate"] == pytest.approx(0.5)
     assert (difference["p"], difference["p_holm"]) == (0.5, 0.5)
@@ -180,7 +206,7 @@ def test_an_arm_is_paired_only_where_both_were_run() -> None:
     assert (table["n"] == 2).all()
     assert (table["n_unscored"] == 0).all()
     apart = arm_effects(pd.concat([curves({"a": [0.9]}, [0.0]), curves({"a": [0.4]}, [0.5], arm="bold")]))
-    assert apart[["n", "n_unscored"]].to_numpy().tolist() == [[0, 0]] * 2
+    assert apart[["n", "n_unscored"]].to_numpy().tolist() == [[0, 0]] * 3
     assert apart[["estimate", "baseline", "treated"]].isna().all(axis=None)
 
 
@@ -196,13 +222,12 @@ def test_planted_arms_are_found_and_corrected_together() -> None:
         ]
     )
     table = arm_effects(rows)
-    assert table["measure"].tolist() == ["difference"] * 4 + ["log odds"] * 4
+    assert table["measure"].tolist() == ["difference"] * 4 + ["log odds"] * 4 + ["ratio"] * 4
     plain = table[table["arm"] == "plain"]
     for row in plain.itertuples():
         base = 0.4 + 0.1 * (row.model == "m1")
-        truth = (
-            0.3 if row.measure == "difference" else math.log((base + 0.3) / (0.7 - base)) - math.log(base / (1 - base))
-        )
+        odds = math.log((base + 0.3) / (0.7 - base)) - math.log(base / (1 - base))
+        truth = {"difference": 0.3, "log odds": odds, "ratio": (base + 0.3) / base}[row.measure]
         assert row.low < truth < row.high
         assert row.estimate == pytest.approx(truth, abs=0.1)
     bold = table[(table["arm"] == "bold") & (table["measure"] == "difference")]
@@ -253,7 +278,7 @@ def test_compressors_are_compared_like_arms() -> None:
     rows = pd.concat([curves({"a": [0.2, 0.5, 1.0]}), curves({"a": [0.4, 0.7, 1.0]}, compressor="lead")])
     table = arm_effects(rows, baseline="written", of="compressor")
     assert only(table, measure="difference")["estimate"] == pytest.approx(0.4 / 3)
-    assert table["compressor"].tolist() == ["lead"] * 2
+    assert table["compressor"].tolist() == ["lead"] * 3
 
 
 def test_words_have_no_odds() -> None:
@@ -273,7 +298,7 @@ def test_a_baseline_that_is_not_there_is_told() -> None:
 def test_an_arm_without_its_baseline_in_a_cell_has_no_pairs() -> None:
     rows = pd.concat([curves({"a": [0.2]}, [0.5]), curves({"a": [0.7]}, [0.5], arm="plain", model="n")])
     table = arm_effects(rows)
-    assert table[["model", "n"]].to_numpy().tolist() == [["n", 0]] * 2
+    assert table[["model", "n"]].to_numpy().tolist() == [["n", 0]] * 3
 
 
 def test_the_papers_ablation_as_difference_and_log_odds() -> None:
@@ -297,8 +322,62 @@ def test_the_papers_ablation_as_difference_and_log_odds() -> None:
     difference = only(table, measure="difference")
     assert (difference["baseline"], difference["treated"]) == pytest.approx((0.1822, 0.9889), abs=5e-5)
     assert difference["estimate"] == pytest.approx(0.8067, abs=5e-5)
-    assert difference["p"] == 1  # one cluster of texts says nothing of others, however many models
+    # one text says nothing of others, however many models: interval and p speak of models, and say so
+    gains = [after - before for before, after in printed.values()]
+    assert difference["p"] == pytest.approx(stats.ttest_1samp(gains, 0).pvalue)
+    assert difference["test"] == "t, 9 clusters of the first kind alone"
     assert only(table, measure="log odds")["estimate"] == pytest.approx(math.log(9.4 / 0.6) - math.log(2.14 / 7.86))
+
+
+def random_effects(seed: int, size: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows of nine models and two arms without any true effect, of levels or arms, though every model has its own."""
+    rng = stream("test", "random effects", seed)
+    shift = {key: rng.normal(0, size) for key in itertools.product((f"m{i}" for i in range(9)), LEVELS)}
+    own = {f"m{i}": rng.normal(0, size) for i in range(9)}
+    base = planted(lambda model, concept, c: 0.5 + shift[model, c], 9, arm="fixed", seed=seed)
+    arm = planted(lambda model, concept, c: 0.5 + shift[model, c] + own[model], 9, arm="plain", seed=seed)
+    return base, pd.concat([base, arm]).assign(cc=lambda rows: rows["cc"].clip(0, 1))
+
+
+def test_the_luck_of_nine_models_is_no_effect() -> None:
+    """With signs turned by concept alone, 41 to 81 of 100 such tests had p < .05, and the interval held 0 95 times."""
+    found: dict[str, list[bool]] = {"family": [], "levels": [], "arm": []}
+    for seed in range(60):
+        one, both = random_effects(seed, 0.1)
+        levels = level_differences(one)
+        found["family"].append(bool((levels["p_holm"] < 0.05).any()))
+        found["levels"] += (levels["p"] < 0.05).tolist()
+        for row in levels.itertuples():  # p and interval are of one test
+            assert (row.p < 0.05) is not (row.low <= 0 <= row.high)
+        effects = arm_effects(both, by=[]).set_index("measure")
+        found["arm"].append(effects.loc["difference", "p"] < 0.05)
+        for measure, none in (("log odds", 0.0), ("ratio", 1.0)):
+            found.setdefault(measure, []).append(
+                not effects.loc[measure, "low"] <= none <= effects.loc[measure, "high"]
+            )
+    assert {name: np.mean(values) < 0.13 for name, values in found.items()} == dict.fromkeys(found, True)
+
+
+def test_a_ratio_of_means_has_the_interval_of_fieller() -> None:
+    rows = pd.concat(
+        [
+            curves({"a": [0.4], "b": [0.6], "c": [0.5]}, [0.5]),
+            curves({"a": [0.6], "b": [0.7], "c": [0.7]}, [0.5], arm="capitals"),
+        ]
+    )
+    found = only(arm_effects(rows), measure="ratio")
+    oracle = ratios.ratio([0.6, 0.7, 0.7], [0.4, 0.6, 0.5], list("abc"))
+    assert found["estimate"] == pytest.approx(2 / 1.5)
+    assert [found[name] for name in ("low", "high", "method")] == [*oracle[1:3], oracle.method]
+    near = pd.concat(
+        [
+            curves({"a": [0.0], "b": [0.1], "c": [0.0]}, [0.5]),
+            curves({"a": [0.6], "b": [0.7], "c": [0.7]}, [0.5], arm="capitals"),
+        ]
+    )
+    open_end = only(arm_effects(near), measure="ratio")
+    assert open_end["high"] == math.inf
+    assert ratios.OPEN in open_end["method"]
 
 
 # ---------------------------------------------------------------------------------------------------------------- flips
@@ -422,7 +501,9 @@ def test_levels_that_move_both_make_a_correlation_that_no_level_has() -> None:
     # variance between levels 0.06, within 0.0025 in each: r = 0.06 / 0.0625
     assert table["estimate"].tolist() == pytest.approx([0.96, 0, 0, 0], abs=1e-12)
     assert table["n"].tolist() == [12, 4, 4, 4]
-    assert (table["p"][1:] > 0.9).all()
+    # two of four concepts at either value: too few that vary
+    assert table["p"][1:].isna().all()
+    assert (table["method"][1:] == "a column varies in 2 of 4 clusters: no interval").all()
 
 
 def test_a_correlation_within_a_level_is_that_of_numpy_and_clustered() -> None:
@@ -487,6 +568,32 @@ def test_the_papers_tiers_differ_by_nine_hundredths_and_not_by_27_5_percent() ->
     assert size["low"] < size["estimate"] < size["high"]
 
 
+def test_the_printed_comparison_of_tiers_is_made_of_table_1() -> None:
+    """Paper, section 4.4: 27.5 % and d = .96. The means of its Table 1: 8.1967 and 7.295 of 10, 12.36 % apart."""
+    means = read_table("data/published/cdct_t1_models.csv").set_index("model")
+    assert {name: (row.group, row.CC_mean_0_10) for name, row in means.iterrows()} == TABLE_1
+    table = published_tiers().set_index("measure")
+    assert list(table.index) == [
+        *("difference", "hedges g of model means", "percent", "percent at c = 0.5", "d over replies"),
+    ]
+    assert table.loc["difference", "estimate"] == pytest.approx(0.8196667 - 0.7295, abs=1e-6)
+    assert table.loc["difference", "low"] > 0
+    assert table.loc["percent", "estimate"] == pytest.approx(12.36, abs=0.005)
+    # 4.3.1 has the 27.5 % at c = 0.5, where 4.4 prints "above 7.5" and about 6.0: 7.65 would give it
+    assert table.loc["percent at c = 0.5", "estimate"] == pytest.approx(25)
+    # the nine standard deviations of Table 1 squared: 11.6577 / 9, root 1.1381; .90167 / 1.1381
+    assert table.loc["d over replies", "estimate"] == pytest.approx(0.79, abs=0.005)
+    assert table["low"].isna().tolist() == table["p"].isna().tolist() == [False, False, True, True, True]
+    assert table["printed"].tolist() == pytest.approx([NAN, NAN, 27.5, 27.5, 0.96], nan_ok=True)
+    assert set(zip(table["n_reasoning"], table["n_efficient"], strict=True)) == {(3, 6)}
+    rows = pd.concat([curves({"a": [cc / 10]}, [0.5], model=model) for model, (_, cc) in TABLE_1.items()])
+    for measure, name in (("difference", "difference"), ("hedges g", "hedges g of model means")):
+        twin = only(tiers(rows, TIERS), c="all", measure=measure)
+        assert table.loc[name, ["estimate", "low", "high", "p"]].tolist() == pytest.approx(
+            [twin[name] for name in ("estimate", "low", "high", "p")]
+        )
+
+
 def test_a_model_is_one_value_however_many_replies_it_has() -> None:
     rows = planted(lambda model, concept, c: 0.8 if model in ("m0", "m1") else 0.5)
     tier_of = dict.fromkeys(("m0", "m1"), "reasoning") | dict.fromkeys(("m2", "m3", "m4"), "efficient")
@@ -497,6 +604,42 @@ def test_a_model_is_one_value_however_many_replies_it_has() -> None:
     means = rows.groupby("model")["cc"].mean()
     assert row["estimate"] == pytest.approx(means[:2].mean() - means[2:5].mean())
     assert row["estimate"] == pytest.approx(0.3, abs=0.02)
+
+
+def test_a_level_that_one_group_lacks_moves_no_mean() -> None:
+    """All have the same curve, .9 but .1 in the middle; both reasoning models were not scored there: no difference."""
+    own = {"r1": 0.01, "r2": -0.01, "e1": 0.02, "e2": -0.02, "none": 0.0}
+    tier_of = {name: "reasoning" if name.startswith("r") else "efficient" for name in own if name != "none"}
+    rows = pd.concat(
+        [
+            curves({k: [(0.1 if c == 0.5 else 0.9) + more for c in LEVELS] for k in "abcd"}, LEVELS, model=model)
+            for model, more in own.items()
+        ]
+    )
+    rows.loc[rows["model"].isin(["r1", "r2"]) & (rows["c"] == 0.5), "cc"] = NAN
+    # a model without a tier is not compared, so what it lacks is lacking to nobody
+    rows.loc[(rows["model"] == "none") & (rows["c"] == 1.0), "cc"] = NAN
+    table = tiers(rows, tier_of)
+    row = only(table, c="all", measure="difference")
+    assert row["estimate"] == pytest.approx(0, abs=1e-12)
+    assert row["low"] < 0 < row["high"]
+    assert (row["levels"], row["texts"], row["texts_left_out"]) == ("0, 0.25, 0.75, 1", 16, 4)
+    assert (row["n_reasoning"], row["n_efficient"], row["n_unscored"]) == (2, 2, 1)
+    middle = only(table, c="0.5", measure="difference")
+    assert (middle["n_reasoning"], middle["n_efficient"], middle["n_unscored"]) == (0, 2, 3)
+    assert math.isnan(middle["estimate"])
+
+
+def test_a_concept_that_one_model_lacks_is_left_out_for_all() -> None:
+    easy = {"a": 0.9, "b": 0.1}
+    rows = pd.concat([curves({k: [cc] for k, cc in easy.items()}, [0.5], model=model) for model in "xyzw"])
+    rows.loc[(rows["model"] == "x") & (rows["concept"] == "b"), "cc"] = NAN
+    tier_of = dict.fromkeys("xy", "reasoning") | dict.fromkeys("zw", "efficient")
+    assert only(tiers(rows, tier_of), c="all", measure="difference")["estimate"] == 0
+    rows.loc[(rows["model"] == "z") & (rows["concept"] == "a"), "cc"] = NAN
+    nothing = only(tiers(rows, tier_of), c="all", measure="difference")
+    assert math.isnan(nothing["estimate"])
+    assert (nothing["texts"], nothing["n_unscored"]) == (0, 4)
 
 
 def test_one_model_in_a_group_gives_no_interval_and_none_no_difference() -> None:
@@ -547,12 +690,12 @@ def test_troughs_by_hand() -> None:
     assert hole[["n", "n_unscored"]].to_numpy().tolist() == [[2, 2]] * 2
 
 
-def test_troughs_of_all_models_together_are_clustered_by_concept() -> None:
+def test_troughs_of_all_models_together_are_clustered_by_model_and_concept() -> None:
     rows = pd.concat([curves({"a": [0.9, 0.2, 0.9], "b": [0.1, 0.2, 0.9]}, model=model) for model in "mno"])
     table = troughs(dips(rows), by=())
     assert table["n"].tolist() == [6, 6]
     assert table["estimate"].tolist() == [0.5, 0.5]
-    assert table["method"].str.endswith("2 clusters").all()
+    assert table["method"].str.endswith("2 clusters, two-way (3 x 2)").all()
 
 
 # ---------------------------------------------------------------------------------------- conditions, and empty tables

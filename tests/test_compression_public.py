@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -30,15 +31,19 @@ from cdct.compression.public import (
     score_of,
     told,
 )
+from cdct.compression.public_claims import CLAIM_COLUMNS, PRINTED, trial_summary
+from cdct.compression.public_findings import public_findings, public_kappas, public_warnings
 from cdct.compression.public_summary import (
-    CLAIM_COLUMNS,
-    PRINTED,
     TABLES,
+    dip_shares,
     high_counts,
+    inside_shares,
     load_summary,
+    public_tables,
     summary_tables,
-    trial_summary,
+    widest,
 )
+from cdct.compression.reliability import pooling_notes, votes_by_level
 from cdct.core import KEYS, read_table, save_tables
 from cdct.stats.agreement import agreement
 from cdct.stats.association import log_odds, mean_two_way
@@ -369,6 +374,7 @@ def test_whatever_a_file_holds_it_is_read_or_refused(name: str, value: Any, vote
 
 
 def test_the_folder_is_the_one_given_or_in_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CDCT_PUBLIC", raising=False)
     assert find_folder() is None
     assert find_folder("") is None
     assert find_folder(str(tmp_path)) == tmp_path
@@ -377,11 +383,7 @@ def test_the_folder_is_the_one_given_or_in_the_environment(monkeypatch: pytest.M
     assert find_folder() == tmp_path
     assert find_folder("data") != tmp_path
     monkeypatch.setenv("CDCT_PUBLIC", "nowhere")
-    with pytest.raises(FileNotFoundError) as caught:
-        find_folder()
-    assert str(caught.value) == (
-        "the public CDCT files: the environment variable CDCT_PUBLIC names nowhere, which is no folder"
-    )
+    assert find_folder() is None
     with pytest.raises(FileNotFoundError, match=r"^the public CDCT files: `folder` names absent, which is no folder$"):
         find_folder("absent")
 
@@ -611,11 +613,203 @@ def test_pooled_kappa_of_compliance_measures_levels_and_not_judges(
 ) -> None:
     votes = load_summary()["cdct_public_votes"]
     votes = votes[(votes["arm"] == "as-released") & (votes["metric"] == metric) & (votes["cut"] == cut)]
-    high = high_counts(votes)
+    high = np.array(high_counts(votes)[0])
     assert len(high) == {"CC": 437, "SA": 439, "FC": 440}[metric]
     assert kappas(high) == pytest.approx((pooled, pooled), abs=5.1e-5)
     for (_, level_votes), expected in zip(votes.groupby("c"), by_level, strict=True):
-        assert kappas(high_counts(level_votes)) == pytest.approx((expected, expected), abs=5.1e-5, nan_ok=True)
+        assert kappas(np.array(high_counts(level_votes)[0])) == pytest.approx(
+            (expected, expected), abs=5.1e-5, nan_ok=True
+        )
+
+
+# ------------------------------------------------------------------------------------------------- a folder, end to end
+
+LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
+MODELS, THINGS = ("k", "l", "m"), ("tides", "bread")
+INSIDE = "are inside the judges' 50; the models were told:"
+
+
+def lab(write: Callable[..., Path], judges: str = "ABC", trials: bool = True) -> Path:
+    """The folder of a lab that ran that code itself: three models on two concepts, both arms, and the trials.
+
+    The baseline writes 10, 20, 200, 100 and 100 words, 19 at c = .25 on bread; its ablation 15, 15, 40, 60 and 60. All
+    judges mark the middle of the baseline .1 (of tides by m: .7, .1 and .1), and everything else .9.
+    """
+
+    def verdicts(concept: str, model: str, c: float, ablated: bool) -> dict[str, Any]:
+        low = c == 0.5 and not ablated
+        marks = (0.7, 0.1, 0.1) if (concept, model) == ("tides", "m") else (0.1, 0.1, 0.1)
+        return {
+            judge: {"CC": mark if low else 0.9, "SA": 0.7, "FC": 0.8}
+            for judge, mark in zip(judges, marks, strict=False)
+        }
+
+    files: dict[str, Any] = {}
+    for ablated, counts in ((False, (10, 20, 200, 100, 100)), (True, (15, 15, 40, 60, 60))):
+        for model in MODELS:
+            for concept in THINGS:
+                counted = dict(zip(LEVELS, counts, strict=True))
+                counted |= {0.25: 19} if concept == "bread" and not ablated else {}
+                answered = [level(c, "word " * n, verdicts(concept, model, c, ablated)) for c, n in counted.items()]
+                more = {"concept": concept, "subject_model": model, "jury_models": list(judges)}
+                more |= {"ablation_type": "no_helpfulness"} if ablated else {}
+                files[f"results_jury{'_ablation' if ablated else ''}__{concept}_{model}"] = result(*answered, **more)
+    if trials:
+        pairs = {"k": (0.2, 1.0), "l": (0.2, 0.8), "m": (0.4, 1.0)}
+        entries = [trial(concept, model, *pairs[model]) for model in MODELS for concept in THINGS]
+        files["ablation_comparison"] = {"comparisons": entries}
+    return write(**files)
+
+
+def test_a_folder_goes_from_files_to_sentences(write: Callable[..., Path]) -> None:
+    tables = public_tables(str(lab(write)))
+    assert list(tables)[: len(TABLES)] == list(TABLES)
+    assert tables["cdct_public_source"]["text"].tolist() == ["Read: 60 levels of 12 result files, 6 trials."]
+    levels = tables["cdct_public_levels"]
+    assert levels[["arm", "c"]].to_numpy().tolist() == [
+        [arm, c] for arm in ("as-released", "as-released-short") for c in LEVELS
+    ]
+    assert levels["n"].tolist() == [6] * 10
+    assert levels["mean_words"].tolist() == [10, 19.5, 200, 100, 100, 15, 15, 40, 60, 60]
+    assert levels["mean_cc"].tolist() == pytest.approx([0.9, 0.9, (5 * 0.1 + 0.3) / 6, 0.9, 0.9, *[0.9] * 5])
+    dips = tables["cdct_public_dips"].set_index(["arm", "metric"])
+    counts = ["dips", "n", "n_unscored"]
+    assert dips.loc[("as-released", "cc"), counts].tolist() == [6, 6, 0]
+    assert dips.loc[("as-released-short", "cc"), counts].tolist() == [0, 6, 0]
+    assert tables["cdct_public_trials"].to_numpy().tolist() == [[0.2, 0.8, 2], [0.2, 1.0, 2], [0.4, 1.0, 2]]
+    claims = tables["cdct_public_claims"].set_index(["claim", "model"])
+    assert claims.loc[("difference", ""), "estimate"] == pytest.approx((0.8 + 0.6 + 0.6) / 3)
+    assert claims.loc[("mean percent", ""), "estimate"] == pytest.approx((400 + 300 + 150) / 3)
+    assert claims.loc[("ablated", "l"), ["estimate", "n"]].tolist() == [0.8, 2]
+    found = public_findings(tables)
+    assert set(found["model"]) == {"public files"}
+    for text, begins in zip(
+        found["text"],
+        (
+            f"At c = 0.5 replies have 200 words on average, and 0 of 6 {INSIDE} may elaborate (as-released).",
+            f"At c = 0.5 replies have 40 words on average, and 6 of 6 {INSIDE} 2 to 3 sentences (as-released-short).",
+            "6 of 6 curves of judged compliance dip (as-released; ",
+            "0 of 6 curves of judged compliance dip (as-released-short; ",
+        ),
+        strict=False,
+    ):
+        assert re.sub(r"(judges' 50) \(.*?\)", r"\1", text).startswith(begins)
+    assert not found["text"].str.contains("nan|paper").any()  # the paper's numbers are of other files
+
+
+def test_shares_inside_by_hand(write: Callable[..., Path]) -> None:
+    table = inside_shares(public_tables(str(lab(write)))["cdct_public_levels"]).query("arm == 'as-released'")
+    assert table["estimate"].tolist()[:3] == [1, 0.5, 0]  # 20 words are not under 20
+    assert table["estimate"].isna().tolist() == [False] * 3 + [True] * 2
+    # where two concepts don't differ, up to 1 - .025^(1/2) of all could; three models would say more
+    assert table["low"].tolist()[0] == pytest.approx(0.025 ** (1 / 2))
+    assert table["high"].tolist()[2] == pytest.approx(1 - 0.025 ** (1 / 2))
+    assert table["n"].tolist() == [6, 6, 6, 0, 0]
+    assert table["words"].tolist() == [10, 19.5, 200, 100, 100]
+    assert table["method"].tolist()[3:] == ["no limit"] * 2
+    lost = public_tables(str(lab(write)))["cdct_public_levels"]
+    none = {f"{name}_by_{kind}": "[0, 0]" for name in ("n", "inside") for kind in ("model", "concept")}
+    nothing = inside_shares(lost.assign(n=0, n_unscored=6, n_inside=0, **none))
+    assert nothing["estimate"].isna().all()
+    assert nothing["method"].tolist()[:4] == ["no data"] * 3 + ["no limit"]
+    assert nothing["n_unscored"].tolist() == [6] * 10
+
+
+def test_judges_of_a_folder_agree_by_level(write: Callable[..., Path]) -> None:
+    """In the middle one of six replies has one high vote of three: D = 2/3 / 6, and pi = 1/18."""
+    agreement_table = votes_by_level(public_tables(str(lab(write)))["cdct_public_votes"])
+    cell = agreement_table.query("arm == 'as-released' and metric == 'CC' and measure == 'kappa'").set_index(
+        ["cut", "c"]
+    )
+    assert cell.loc[(">=0.7", "0.5"), "estimate"] == pytest.approx(1 - (1 / 9) / (2 * 1 / 18 * 17 / 18))
+    assert math.isnan(cell.loc[(">0.7", "0.5"), "estimate"])  # .7 is not above .7: all votes are low
+    pi = (24 * 3 + 1) / 90
+    assert cell.loc[(">=0.7", "all"), "estimate"] == pytest.approx(1 - (2 / 3 / 30) / (2 * pi * (1 - pi)))
+    notes = pooling_notes(agreement_table, ["arm", "metric", "cut"])
+    assert notes[["arm", "metric"]].to_numpy().tolist() == [["as-released", "CC"]] * 2
+
+
+def test_a_folder_with_one_judge_and_without_trials_is_read_too(write: Callable[..., Path]) -> None:
+    tables = public_tables(str(lab(write, judges="A", trials=False)))
+    assert tables["cdct_public_source"]["text"].tolist() == ["Read: 60 levels of 12 result files, 0 trials."]
+    assert tables["cdct_public_trials"].empty
+    assert tables["cdct_public_claims"].empty
+    assert list(tables["cdct_public_claims"]) == CLAIM_COLUMNS
+    agreement_table = votes_by_level(tables["cdct_public_votes"])
+    assert set(agreement_table["method"]) == {"fewer than two judges"}
+    assert pooling_notes(agreement_table, ["arm", "metric", "cut"]).empty
+    assert len(public_findings(tables)) == 4  # nothing of kappa, nothing of gains
+
+
+def test_curves_with_holes_alone_are_no_finding(write: Callable[..., Path]) -> None:
+    levels = [level(c) for c in (0.0, 0.25, 0.75, 1.0)]
+    holed = result(*levels, failed_levels=[{"compression_level": 0.5, "error": "no answer"}])
+    tables = public_tables(str(write(a=holed)))
+    assert tables["cdct_public_dips"][["dips", "n", "n_unscored"]].to_numpy().tolist() == [[0, 0, 1]] * 2
+    assert public_findings(tables).empty
+    assert list(public_findings(tables)) == ["model", "text"]
+
+
+def test_tables_of_a_folder_are_those_that_are_read_back(write: Callable[..., Path], tmp_path: Path) -> None:
+    tables = public_tables(str(lab(write)))
+    save_tables(tmp_path / "out", **{name: tables[name] for name in TABLES})
+    for name, table in load_summary(tmp_path / "out").items():
+        pd.testing.assert_frame_equal(table, tables[name], check_dtype=False, rtol=1e-9, obj=name)
+
+
+def test_the_variable_names_the_folder_and_the_parameter_comes_first(
+    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = lab(write)
+    monkeypatch.setenv("CDCT_PUBLIC", str(folder))
+    for named in (None, ""):
+        assert public_tables(named)["cdct_public_source"]["text"][0].startswith("Read: 60 levels")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.json").write_text(json.dumps(result(level(0.5))), encoding="utf-8")
+    assert public_tables(str(tmp_path / "other"))["cdct_public_source"]["text"][0].startswith("Read: 1 levels of 1 ")
+
+
+def test_without_a_folder_the_committed_counts_are_told_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CDCT_PUBLIC", raising=False)
+    tables = public_tables()
+    assert list(tables)[: len(TABLES)] == list(TABLES)
+    for name, table in load_summary().items():
+        pd.testing.assert_frame_equal(tables[name], table)
+    assert tables["cdct_public_source"]["text"].tolist() == [
+        "The public result files are not on this machine (parameter `folder`, or the environment variable "
+        "CDCT_PUBLIC): what follows is computed from the committed counts of them."
+    ]
+    assert tables["cdct_public_claims"]["model"].unique().tolist() == [""]
+    shares = inside_shares(tables["cdct_public_levels"]).set_index(["arm", "c"])
+    assert shares.loc[("as-released", 0.5), ["estimate", "n"]].tolist() == [0, 88]
+    assert shares.loc[("as-released-short", 0.5), "estimate"] == pytest.approx(87 / 88)
+    texts = public_findings(tables)["text"]
+    for begins in (
+        "At c = 0.5 replies have 518 words on average, and 0 of 88 are inside the judges' 50 (",
+        "At c = 0.5 replies have 30 words on average, and 87 of 88 are inside the judges' 50 (",
+        "87 of 88 curves of judged compliance dip (as-released; ",
+        "0 of 88 curves of judged compliance dip (as-released-short; ",
+        "Kappa of the judges on compliance (high: >=0.7) is 0.77 over all levels, and within them 0.14 at c = 0, ",
+        "The ablation's mean gain in compliance at c = 0.5 in percent of the baseline is 598 % (paper: 598 %) over 72 ",
+    ):
+        assert texts.str.startswith(begins).sum() == 1, begins
+
+
+def test_the_committed_votes_by_level_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kappas are those of the table above; pooled .77 rests on levels that differ."""
+    monkeypatch.delenv("CDCT_PUBLIC", raising=False)
+    table = votes_by_level(public_tables()["cdct_public_votes"])
+    cell = table.query("arm == 'as-released' and metric == 'CC' and cut == '>=0.7' and measure == 'kappa'")
+    assert cell["c"].tolist() == ["0", "0.25", "0.5", "0.75", "1", "all"]
+    assert cell["estimate"].round(4).tolist() == pytest.approx(
+        [0.1351, 0.4181, math.nan, 0.1681, 0.0977, 0.7697], nan_ok=True
+    )
+    assert (cell["n"].sum() - 437, cell["n_unscored"].tolist()[-1]) == (437, 3)
+    notes = pooling_notes(table, ["arm", "metric", "cut"])
+    text = notes.query("arm == 'as-released' and metric == 'CC' and cut == '>=0.7'")["text"].iloc[0]
+    assert text.startswith(
+        "as-released, CC, >=0.7: Pooling inflates kappa: over all strata it is 0.77, but it is 0.32 within"
+    )
 
 
 # ----------------------------------------------------------------------------------------------------- the public files
@@ -689,3 +883,14 @@ def test_the_gain_of_the_later_runs_rests_on_leaving_out_baselines_of_zero(
     assert claims.loc[("mean percent", ""), "estimate"] == pytest.approx(582.576, abs=5e-4)
     assert claims.loc[("mean percent", ""), ["n", "n_unscored"]].tolist() == [80, 8]
     assert claims.loc[("difference", ""), ["estimate", "n"]].tolist() == [pytest.approx(0.78996, abs=5e-6), 88]
+
+
+@needs_files
+def test_tables_from_the_files_are_the_committed_ones_with_models_and_intervals() -> None:
+    tables = public_tables(str(PUBLIC))
+    assert tables["cdct_public_source"]["text"].tolist() == ["Read: 880 levels of 176 result files, 72 trials."]
+    for name, table in load_summary().items():
+        pd.testing.assert_frame_equal(tables[name], table, check_dtype=False, rtol=1e-9, obj=name)
+    claims = tables["cdct_public_claims"]
+    assert claims["model"].nunique() == 10
+    assert claims[claims["claim"] == "difference"]["low"].notna().all()

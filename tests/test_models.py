@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdct.models import Model, Price, load_models, pick_models
+from cdct.models import Model, Price, load_models, pick_models, tiers
 
 URL = "https://api.example/v1"
 
@@ -55,6 +55,30 @@ def test_the_files_order_is_kept(home):
 
 def test_a_model_without_an_id_is_called_as_it_is_named(home):
     assert models_of(home, f'["gpt"]\nbase_url = "{URL}"')["gpt"].model == "gpt"
+
+
+def test_every_model_of_the_file_has_its_tier_and_none_is_guessed(home):
+    entry = '["{}"]\nbase_url = "' + URL + '"\n'
+    tiered = (
+        entry.format("o3-mini") + entry.format("b") + 'tier = "reasoning"\n' + entry.format("a") + 'tier = "efficient"'
+    )
+    models_of(home, tiered)
+    assert tiers() == {"o3-mini": "", "b": "reasoning", "a": "efficient"}
+    assert list(tiers()) == ["o3-mini", "b", "a"]
+    models_of(home, "")
+    assert tiers() == {}
+
+
+def test_the_committed_file_has_tiers():
+    assert tiers()["local/smollm2-135m"] == "efficient"
+    assert set(tiers()) == set(load_models())
+
+
+def test_a_tier_that_is_none_is_refused(home):
+    with pytest.raises(
+        ValueError, match=r"^model a: tier must be one of reasoning, efficient or empty, got 'thinking'$"
+    ):
+        models_of(home, f'["a"]\nbase_url = "{URL}"\ntier = "thinking"')
 
 
 BAD_FILES = {

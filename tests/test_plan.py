@@ -144,6 +144,8 @@ BAD_RUNS = {
         r"arms must be a list of names, got 'plain'; write \['plain'\]",
     ),
     "an unknown arm": ({"arms": ["pain"]}, ValueError, "toy: arm 'pain' is not known; did you mean 'plain'"),
+    "no model": ({"models": []}, ValueError, "models is empty, so that nothing would be asked; name one or more"),
+    "no arm": ({"arms": []}, ValueError, "arms is empty, so that nothing would be asked"),
     "no sample": ({"samples": 0}, ValueError, "samples must be at least 1, got 0"),
     "an unknown benchmark": (
         {"items": [Item("toi", "1")]},
@@ -158,6 +160,36 @@ def test_a_run_that_makes_no_sense_is_refused(toy, change, kind, message):
     whole = {"items": toy.items(2), "models": [STUB], "arms": ["baseline"], "samples": 1} | change
     with pytest.raises(kind, match=message):
         checked(**whole)
+
+
+@pytest.mark.parametrize(
+    ("sampling", "message"),
+    [
+        ({"max_tokens": -1}, "max_tokens must be a whole number of at least 1, or None to leave it out, got -1"),
+        ({"max_tokens": 0}, "max_tokens must be"),
+        ({"max_tokens": 2.5}, "max_tokens must be"),
+        ({"max_tokens": True}, "max_tokens must be"),
+        ({"max_tokens": "300"}, "max_tokens must be"),
+        ({"max_completion_tokens": 0}, "max_completion_tokens must be"),
+        ({"temperature": -0.1}, "temperature must be a number of at least 0, or None to leave it out, got -0.1"),
+        ({"temperature": math.nan}, "temperature must be"),
+        ({"temperature": math.inf}, "temperature must be"),
+        ({"temperature": "hot"}, "temperature must be"),
+        ({"top_p": 1.5}, "top_p must be a number in 0-1"),
+    ],
+)
+@pytest.mark.parametrize("call", [plan, run])
+def test_sampling_that_makes_no_sense_is_refused_before_anything_is_asked(
+    call, toy, endpoint, store_path, sampling, message
+):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call(toy.items(1), [endpoint.model()], store=store_path, sampling=sampling)
+    assert endpoint.requests == []
+
+
+def test_sampling_that_makes_sense_stays_as_it_is(toy, store_path):
+    for sampling in ({"max_tokens": None, "temperature": None}, {"max_tokens": 1, "temperature": 2, "top_p": 0.5}):
+        assert len(plan(toy.items(1), [STUB], store=store_path, sampling=sampling)) == 1
 
 
 # ----------------------------------------------------------------------------------------------------------------- plan

@@ -27,14 +27,16 @@ from cdct.compression import (
     dip_summary,
     dips,
     generate,
+    jury_plots,
     null_table,
+    public_tables,
     published_dips,
     published_means,
     score,
     summarise,
 )
 from cdct.compression import plots as cdct_plots
-from cdct.core import stream
+from cdct.core import KEYS, stream
 
 mpl.use("Agg")
 ITEMS = generate()
@@ -61,6 +63,20 @@ def in_arms(rows: pd.DataFrame) -> pd.DataFrame:
     return summarise(pd.concat([plain, rows.assign(arm="fixed")]), ["model", "arm", "c"])
 
 
+def judged(rows: pd.DataFrame, judges: tuple[str, ...] = ("maker/judge",)) -> pd.DataFrame:
+    """Ballots on compliance, the count hidden and shown: .1 above the count, cut at 1. Every tenth has no mark."""
+    marks = (rows["cc"].astype(float) + 0.1).clip(upper=1).mask(np.arange(len(rows)) % 10 == 3)
+    named = [{"judge": judge, "shown": shown} for judge in judges for shown in ("hidden", "shown")]
+    return pd.concat([rows[KEYS].assign(metric="CC", score=marks, **one) for one in named], ignore_index=True)
+
+
+def public_levels(rows: pd.DataFrame) -> pd.DataFrame:
+    """Levels as those of the public files, with these words: two arms, and a limit up to the middle."""
+    cells = rows.groupby("c")["words"].agg(mean_words="mean", n="count").reset_index()
+    cells = cells.assign(limit=cells["c"].map({0.0: 20, 0.25: 20, 0.5: 50}))
+    return pd.concat([cells.assign(arm=arm) for arm in ("as-released", "as-released-short")], ignore_index=True)
+
+
 Figure = Callable[[pd.DataFrame], Axes]
 FIGURES: dict[str, Figure] = {
     "words": lambda rows: cdct_plots.plot_words(rows, 35, CONTEXT),
@@ -76,6 +92,8 @@ FIGURES: dict[str, Figure] = {
         in_arms(rows), "arm", ["fixed", "plain"], "compliance (0-1)", CONTEXT, 0.5, "half"
     ),
     "estimates": lambda rows: plots.plot_estimates(summarise(rows), ["c"]),
+    "calibration": lambda rows: jury_plots.plot_calibration(judged(rows), rows),
+    "public words": lambda rows: jury_plots.plot_public_words(public_levels(rows)),
 }
 MODELS = ["local/smollm2-135m", "openrouter/one", "vllm/two"]
 
@@ -297,6 +315,95 @@ def test_a_cell_without_a_reply_is_empty() -> None:
     numbers = [text.get_text() for text in axes.texts]
     assert len(numbers) == 39
     assert all(text.isdigit() for text in numbers)
+
+
+# --------------------------------------------------------------------------------------------- judges and public files
+
+
+def test_calibration_shows_every_mark_against_its_count_with_n() -> None:
+    rows = rows_of(MODELS[:1])
+    ballots = judged(rows, ("maker/judge", "maker/judge #2", "local/smollm2-135m"))
+    panels = jury_plots.plot_calibration(ballots, rows).figure.axes
+    assert [panel.get_title(loc="left") for panel in panels] == [
+        f"{judge}\ncount {shown}, n = 36"  # four of forty have no mark
+        for judge in ("local/smollm2-135m", "maker/judge", "maker/judge #2")
+        for shown in ("hidden", "shown")
+    ]
+    for panel in panels:
+        (points,) = panel.collections
+        offsets = points.get_offsets()
+        given = ballots[(ballots["judge"] == "maker/judge") & (ballots["shown"] == "hidden")].assign(cc=rows["cc"])
+        given = given[given["score"].notna()]
+        assert sorted(offsets[:, 1]) == pytest.approx(sorted(given["score"]))
+        assert sorted(offsets[:, 0]) == pytest.approx(sorted(given["cc"]), abs=0.1)  # equal ones are spread
+        assert len(np.unique(offsets.round(9), axis=0)) == 36
+        assert panel.get_xlabel() == "counted compliance"
+        assert panel.lines[0].get_xydata().tolist() == [[0, 0], [1, 1]]
+    assert [panel.get_ylabel() for panel in panels[:2]] == ["judged compliance", ""]
+    looks = [to_hex(panel.collections[0].get_facecolor()[0]).upper() for panel in panels]
+    # all draws of a judge look like it
+    assert looks == [plots.look(name)["color"] for name in ("local/smollm2-135m", *["maker/judge"] * 2) for _ in "12"]
+
+
+def test_the_line_of_a_judge_is_the_least_squares_line() -> None:
+    rows = rows_of(MODELS[:1])
+    score = 0.2 + 0.5 * rows["cc"].astype(float)
+    ballots = rows[KEYS].assign(judge="j", shown="hidden", metric="CC", score=score)
+    panel = jury_plots.plot_calibration(pd.concat([ballots, ballots.assign(metric="SA", score=0.9)]), rows)
+    x, y = panel.lines[1].get_data()
+    assert list(x) == [rows["cc"].min(), rows["cc"].max()]
+    assert list(y) == pytest.approx([0.2 + 0.5 * end for end in x])
+    assert panel.get_title(loc="left").endswith("n = 40")  # marks for accuracy are none for compliance
+    level = jury_plots.plot_calibration(ballots, rows.assign(cc=0.5))
+    assert len(level.lines) == 1  # no slope where the count does not vary
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_ballot_is_a_figure_that_says_so() -> None:
+    rows = rows_of(MODELS[:1])
+    ballots = judged(rows)
+    for none in (ballots[:0], ballots.assign(score=np.nan)):
+        axes = jury_plots.plot_calibration(none, rows)
+        axes.figure.canvas.draw()
+        assert axes.get_title(loc="left") == "no ballot on a reply whose compliance can be counted"
+    axes = jury_plots.plot_calibration(ballots, rows.assign(cc=np.nan))
+    assert axes.get_title(loc="left") == "no ballot on a reply whose compliance can be counted"
+    assert not axes.collections
+
+
+def test_public_words_show_both_arms_and_the_limits_of_the_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CDCT_PUBLIC", raising=False)
+    levels = public_tables()["cdct_public_levels"]
+    axes = jury_plots.plot_public_words(levels)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "0.25", "0.5", "0.75", "1"]
+    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_yscale()) == ("level c", "words written (mean)", "log")
+    assert axes.get_legend_handles_labels()[1] == [
+        "as-released (n = 88 a level)",
+        "as-released-short (n = 88 a level)",
+        "the judges' limit (none above)",
+    ]
+    for line, (_, part) in zip(axes.lines, levels.groupby("arm"), strict=True):
+        assert line.get_xdata().tolist() == [0, 1, 2, 3, 4]
+        assert line.get_ydata().tolist() == part["mean_words"].tolist()
+    limits = [segment.tolist() for group in axes.collections for segment in group.get_segments()]
+    assert limits == [[[place - 0.4, limit], [place + 0.4, limit]] for place, limit in enumerate((20, 20, 50))]
+    assert max(axes.get_yticks()) == 1000
+    assert axes.get_ylim()[1] > levels["mean_words"].max()
+
+
+def test_numbers_of_replies_that_differ_are_told_as_a_range() -> None:
+    levels = public_levels(rows_of(MODELS[:1], "recursion/c050"))
+    label = jury_plots.plot_public_words(levels).get_legend_handles_labels()[1][0]
+    assert label == "as-released (n = 7-8 a level)"
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_levels_are_an_empty_figure() -> None:
+    axes = jury_plots.plot_public_words(public_levels(rows_of(MODELS[:1]))[:0])
+    axes.figure.set_dpi(30)
+    axes.figure.canvas.draw()
+    assert list(axes.lines) == []
+    assert len(axes.collections) == 0
 
 
 # -------------------------------------------------------------------------------------------------------------- colours

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -21,7 +21,7 @@ import cdct
 from cdct import leftovers, report
 from cdct.board import LINE_EVERY_S, Board
 from cdct.core import BENCHMARKS, Benchmark, read_tables
-from cdct.parameters import RunError, check_value, read_parameters
+from cdct.parameters import MODEL_LISTS, RunError, check_value, read_parameters
 from cdct.results import (
     TORN,
     Job,
@@ -259,6 +259,9 @@ def test_a_chosen_run_brings_those_that_it_reads(home: Path) -> None:
         (["--run", "y"], "error: run 'y' is not known; did you mean 'xy'?"),
         (["--run", "xy", "--profile", "quick"], "error: run 'xy' is not in profile quick; it is in: smoke, full"),
         (["--models", "local/b"], "error: run xy, models: model 'local/b' is not known; did you mean 'local/a'?"),
+        (["--judges", "local/b"], "error: run xy, judges: model 'local/b' is not known; did you mean 'local/a'?"),
+        (["--compressor_models", "local/a,local/b"],
+         "error: run xy, compressor_models: model 'local/b' is not known; did you mean 'local/a'?"),
         (["--concepts", "fotosynthesis"],
          "error: run xy, concepts: concept 'fotosynthesis' is not known; did you mean 'photosynthesis'?"),
     ],
@@ -266,13 +269,33 @@ def test_a_chosen_run_brings_those_that_it_reads(home: Path) -> None:
 def test_unknown_names_end_before_anything_runs(
     home: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_notebook(home, "n", parameters=PARAMETERS + "models: list[str] = []\nconcepts: list[str] = []\n")
+    lists = "".join(f"{name}: list[str] = []\n" for name in ("models", "judges", "compressor_models", "concepts"))
+    write_notebook(home, "n", parameters=PARAMETERS + lists)
     write_run(home, "xy", "notebook: n")
     shutil.copytree(PACKAGE / "data" / "concepts", home / "data" / "concepts")
     (home / "data" / "models.toml").write_text('["local/a"]\nbase_url = "http://127.0.0.1:1/v1"\n', encoding="utf-8")
     assert report.main(["--profile", "smoke", "--no-index", *arguments]) == 2
     assert capsys.readouterr().err.strip() == message
     assert not (home / "notebooks" / "executed").exists()
+
+
+@pytest.mark.parametrize("key", MODEL_LISTS)
+def test_every_list_of_models_can_be_set_for_all_runs_that_have_it(home: Path, key: str) -> None:
+    (home / "data").mkdir()
+    (home / "data" / "models.toml").write_text('["local/a"]\nbase_url = "http://127.0.0.1:1/v1"\n', encoding="utf-8")
+    write_notebook(home, "n", parameters=f"{PARAMETERS}{key}: list = ['local/other']\n")
+    write_notebook(home, "o")
+    write_run(home, "with", "notebook: n")
+    write_run(home, "without", "notebook: o")
+    options = report._options([f"--{key}", "local/a"], report.choices())
+    jobs = report.plan(load_runs(), "smoke", {key: getattr(options, key)}, [])
+    assert jobs["with"].parameters[key] == ["local/a"]
+    assert key not in jobs["without"].parameters
+    report.check_names(list(jobs.values()))
+    with pytest.raises(
+        RunError, match=f"^run with, {key}: model 'local/other' is not known; did you mean 'local/a'\\?$"
+    ):
+        report.check_names(list(report.plan(load_runs(), "smoke", {}, []).values()))
 
 
 def test_what_a_benchmark_offers_can_be_chosen_by_name(
@@ -610,6 +633,65 @@ base_url = "http://127.0.0.1:1/v1"
 """
 
 
+@pytest.fixture
+def outside(home: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with files outside the workbench. The runs: `named` reads it, `open` whatever folder the variable names,
+    `none` no folder; all have results that hold, without the variable.
+    """
+    monkeypatch.delenv("CDCT_PUBLIC", raising=False)
+    folder = tmp_path_factory.mktemp("outside")
+    (folder / "results_jury").mkdir()
+    for name in ("a.json", "results_jury/b.json", "notes.txt"):
+        (folder / name).write_text("{}")
+    write_notebook(home, "reads", parameters=PARAMETERS + "folder: str = ''\n")
+    write_notebook(home, "n")
+    write_run(home, "named", f"notebook: reads\nparameters: {{folder: {folder}}}")
+    write_run(home, "none", "notebook: n")
+    write_run(home, "open", "notebook: reads")
+    finish(report.plan(load_runs(), "smoke", {}, []))
+    return folder
+
+
+def test_a_run_that_reads_a_folder_holds_while_its_files_do(outside: Path) -> None:
+    assert states() == ["current"] * 3
+    for path in outside.rglob("*.json"):
+        path.touch()  # the same bytes
+    (outside / "notes.txt").write_text("other words")
+    (outside / "empty").mkdir()
+    assert states() == ["current"] * 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda folder: (folder / "a.json").write_text("{} "), id="changed"),
+        pytest.param(lambda folder: (folder / "results_jury" / "b.json").write_text("[]"), id="changed, in a folder"),
+        pytest.param(lambda folder: (folder / "c.json").write_text("{}"), id="added"),
+        pytest.param(lambda folder: (folder / "a.json").unlink(), id="removed"),
+        pytest.param(lambda folder: (folder / "a.json").rename(folder / "z.json"), id="renamed"),
+        pytest.param(shutil.rmtree, id="all gone"),
+    ],
+)
+def test_a_changed_file_in_its_folder_makes_a_run_old(outside: Path, change: Callable[[Path], object]) -> None:
+    change(outside)
+    assert states() == ["older", "current", "current"]
+
+
+def test_the_variable_counts_for_runs_whose_folder_is_open(outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDCT_PUBLIC", str(outside))
+    assert states() == ["current", "current", "older"]
+    finish(report.plan(load_runs(), "smoke", {}, []))
+    assert states() == ["current"] * 3
+    (outside / "a.json").write_text("[]")
+    assert states() == ["older", "current", "older"]
+    monkeypatch.setenv("CDCT_PUBLIC", "")
+    finish(report.plan(load_runs(), "smoke", {}, []))
+    monkeypatch.delenv("CDCT_PUBLIC")
+    assert states() == ["current"] * 3  # empty is as good as not set
+    monkeypatch.setenv("CDCT_PUBLIC", str(outside / "nowhere"))
+    assert states() == ["current", "current", "older"]  # the run will say that it is not there
+
+
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
@@ -624,8 +706,9 @@ base_url = "http://127.0.0.1:1/v1"
 )
 def test_only_runs_that_name_a_model_watch_its_entry(home: Path, old: str, new: str, expected: list[str]) -> None:
     file = home / "data" / "models.toml"
-    write_notebook(home, "n", parameters=PARAMETERS + "models: list = []\njudges: list = []\n")
-    write_run(home, "a", "notebook: n\nparameters: {models: [m]}")
+    lists = "models: list = []\njudges: list = []\ncompressor_models: list = []\n"
+    write_notebook(home, "n", parameters=PARAMETERS + lists)
+    write_run(home, "a", "notebook: n\nparameters: {compressor_models: [m]}")
     write_run(home, "b", "notebook: n\nparameters: {models: [m], judges: [j]}")
     write_run(home, "c", "notebook: n")
     file.parent.mkdir()

@@ -347,6 +347,23 @@ def test_no_warning_where_strata_are_alike() -> None:
         pooling(pooled, pooled)
 
 
+def test_a_small_gap_between_pooled_and_strata_is_no_warning() -> None:
+    """Kappas of .03 pooled and -.01 within, all strata below .03: nothing is inflated."""
+
+    def frame(**kappas: float) -> pd.DataFrame:
+        rows = [
+            {"level": level, "measure": measure, "estimate": value, "n": 20}
+            for level, kappa in kappas.items()
+            for measure, value in (("kappa", kappa), ("prevalence", 0.5))
+        ]
+        return pd.DataFrame(rows)
+
+    strata = frame(a=-0.02, b=0.0, c=-0.01)
+    assert pooling(frame(all=0.03).drop(columns="level"), strata) == ""
+    assert pooling(frame(all=0.09).drop(columns="level"), strata) == ""
+    assert pooling(frame(all=0.1).drop(columns="level"), strata) != ""
+
+
 @given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=8), min_size=2, max_size=4))
 def test_pooling_the_same_ratings_never_lowers_kappa(strata: list[list[int]]) -> None:
     def differ(high: list[int]) -> float:

@@ -14,7 +14,9 @@ from statsmodels.stats.multitest import multipletests
 
 from cdct.core import stream
 from cdct.stats import resample
-from cdct.stats.association import correlation, holm, log_odds, mcnemar, mean_two_way, ratio, two_groups
+from cdct.stats.association import holm, log_odds, mcnemar, mean_test, mean_two_way, two_groups
+from cdct.stats.correlation import LEAST_VARYING, correlation
+from cdct.stats.ratios import OPEN, ratio
 
 
 def crossed(seed: int, models: int, concepts: int, size: float = 0.5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -366,3 +368,93 @@ def test_the_interval_holds_the_log_odds() -> None:
         treated, control = (rng.random(72) < 1 / (1 + np.exp(-(math.log(p / (1 - p)) + shift))) for p in (0.6, 0.1))
         hits += covers(log_odds(treated, control, names), truth)
     assert 0.91 <= hits / 200 <= 0.99
+
+
+# ----------------------------------------------------------------------------------------- two kinds, and few that vary
+
+
+def test_the_test_of_a_mean_goes_with_its_interval() -> None:
+    x, models, concepts = crossed(3, 6, 8)
+    for shift in (0.0, 0.4, 0.9):
+        p, test = mean_test(x - shift, models, concepts)
+        at = mean_two_way(x - shift, models, concepts, confidence=1 - p)
+        assert min(abs(at.low), abs(at.high)) == pytest.approx(0, abs=1e-9)
+        assert test == at.method == "t, 6 clusters, two-way (6 x 8)"
+    # without spread: at the p of the test, the exact bound ends at 0
+    p, test = mean_test(np.full(12, 0.2), np.repeat(range(3), 4), np.tile(range(4), 3), (-1.0, 1.0))
+    at = mean_two_way(np.full(12, 0.2), np.repeat(range(3), 4), np.tile(range(4), 3), (-1.0, 1.0), 1 - 0.999 * p)
+    assert p == 1 or at.low == pytest.approx(0, abs=1e-3)
+    p, test = mean_test(np.ones(24), np.repeat(range(3), 8), np.tile(range(8), 3), (-1.0, 1.0))
+    assert (p, test) == (2 / 2**3, "exact bound, no spread, 3 clusters")
+    assert mean_test([0, 0, 0, 0], list("aabb"), list("xyxy"), (-1.0, 1.0))[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "first", "second", "test"),
+    [
+        ([], "", "", "no data"),
+        ([1, 2], "aa", "xx", "one cluster: no p"),
+        ([1, 1, 1, 1], "aabb", "xyxy", "no spread: no p"),
+    ],
+)
+def test_tests_that_say_nothing_have_no_p(values: list[float], first: str, second: str, test: str) -> None:
+    p, told = mean_test(values, list(first), list(second))
+    assert math.isnan(p)
+    assert told == test
+
+
+def test_with_one_text_the_test_is_that_of_models() -> None:
+    p, test = mean_test([1, 2, 4], list("abc"), list("xxx"))
+    assert (p, test) == (pytest.approx(stats.ttest_1samp([1, 2, 4], 0).pvalue), "t, 3 clusters of the first kind alone")
+
+
+def test_two_kinds_of_clusters_in_ratios_and_odds() -> None:
+    """Nine models with effects of their own: intervals by concept alone are far too narrow."""
+    hits = {"ratio": 0, "log odds": 0}
+    models, concepts = np.repeat(np.arange(9), 8), np.tile(np.arange(8), 9)
+    for run in range(80):
+        rng = stream("test", "two kinds", run)
+        base = 0.4 + rng.normal(0, 0.02, 72)
+        other = 0.4 + rng.normal(0, 0.1, 9)[models] + rng.normal(0, 0.02, 72)
+        times, odds = ratio(other, base, models, concepts), log_odds(other.clip(0, 1), base, models, concepts)
+        assert times.method == "Fieller, t, 8 clusters, two-way (9 x 8)"
+        assert odds.method == "jackknife, t, 8 clusters, two-way (9 x 8)"
+        hits["ratio"] += covers(times, 1.0)
+        hits["log odds"] += covers(odds, 0.0)
+    assert min(hits.values()) >= 0.87 * 80
+    alone = ratio(other, base, concepts)
+    assert times.high - times.low > 2 * (alone.high - alone.low)
+    weak = ratio([3, 3, 2, 6], [1, -1, 0.9, 2], list("aabb"), list("xyxy"))
+    assert (weak.low, weak.high) == (-math.inf, math.inf)
+    assert weak.method.endswith(OPEN)
+    none = log_odds(np.ones(72), np.zeros(72), models, concepts)
+    assert none.method == "from the intervals of both means, no spread, 8 clusters, two-way (9 x 8)"
+
+
+def test_a_correlation_that_rests_on_one_concept_has_no_interval() -> None:
+    """One concept of eight with any compliance: r was -.61, p .11, and the interval [-1, -.52] of 1300 draws."""
+    cc, coverage = [0, 16 / 35, 0, 0, 0, 0, 0, 0], [0.8, 0.2, 0.4, 0.4, 0.4, 0.6, 0.6, 0.4]
+    found = correlation(cc, coverage, range(8))
+    assert found.estimate.estimate == pytest.approx(-0.61, abs=0.005)
+    assert found.estimate.method == "a column varies in 1 of 8 clusters: no interval"
+    assert all(math.isnan(number) for number in (found.estimate.low, found.estimate.high, found.p))
+    assert correlation(coverage, cc, range(8)).estimate.method == found.estimate.method
+    # in replies it does not count how many vary but in how many concepts, and in how many models
+    assert math.isnan(correlation(np.repeat(cc, 5), np.arange(40), np.repeat(range(8), 5)).estimate.low)
+    x = np.where(np.arange(72) % 8 < 2, np.arange(72), 0)
+    assert math.isnan(correlation(x, np.arange(72) % 7, np.repeat(range(9), 8), np.tile(range(8), 9)).p)
+
+
+def test_intervals_of_mostly_zeros_hold_no_correlation() -> None:
+    """A fifth of values not 0. Unguarded, 0 was inside 64 times in 100 for eight concepts."""
+    hits = given_ = 0
+    for run in range(300):
+        rng = stream("test", "sparse", run)
+        x = np.where(rng.random(8) < 0.8, 0, rng.uniform(0.3, 1, 8))
+        found = correlation(x, rng.choice([0, 0.2, 0.4, 0.6], 8), range(8), draws=300).estimate
+        varied = int((x != 0).sum())
+        assert math.isnan(found.low) or varied >= LEAST_VARYING
+        given_ += not math.isnan(found.low)
+        hits += covers(found, 0)
+    assert given_ >= 40
+    assert hits / given_ >= 0.8

@@ -15,7 +15,7 @@ from cdct.compression.analysis import (
     two_lines,
 )
 from cdct.compression.calibration import calibration, errors_by_band, with_jury
-from cdct.compression.card import card, effect_card, effect_findings, findings
+from cdct.compression.card import card, effect_card, effect_findings, findings, told_effects
 from cdct.compression.compressors import (
     COMPRESSORS,
     acceptance,
@@ -33,21 +33,21 @@ from cdct.compression.contrasts import (
     kept_flips,
     level_differences,
     orthogonality,
-    published_tiers,
-    tiers,
     troughs,
 )
-from cdct.compression.items import CONCEPT_FOLDER, LEVELS, LIMIT, MODES, concepts, generate
+from cdct.compression.groups import published_tiers, tiers
+from cdct.compression.items import CONCEPT_FOLDER, LEVELS, LIMIT, MODES, check_level, concepts, generate
 from cdct.compression.prompts import ARMS, BASELINE, EMPHASIS, SAMPLING, messages
 from cdct.compression.public import find_folder, read_results, read_trials
+from cdct.compression.public_claims import trial_summary
+from cdct.compression.public_findings import public_findings, public_kappas, public_warnings
 from cdct.compression.public_summary import (
+    dip_shares,
     high_counts,
     inside_shares,
     load_summary,
-    public_findings,
     public_tables,
     summary_tables,
-    trial_summary,
 )
 from cdct.compression.reliability import (
     agreement_by_level,
@@ -78,10 +78,12 @@ __all__ = [
     "calibration",
     "card",
     "changes",
+    "check_level",
     "compliance_score",
     "concepts",
     "context_words",
     "coverage",
+    "dip_shares",
     "dip_summary",
     "dip_variance",
     "dips",
@@ -106,7 +108,9 @@ __all__ = [
     "pooling_notes",
     "protocol_items",
     "public_findings",
+    "public_kappas",
     "public_tables",
+    "public_warnings",
     "published_dips",
     "published_means",
     "published_tiers",
@@ -117,6 +121,7 @@ __all__ = [
     "summary_tables",
     "text_rows",
     "tiers",
+    "told_effects",
     "trial_summary",
     "troughs",
     "two_lines",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cdct.compression.analysis import CONDITION, dip_summary, published_dips, published_means, summarise
 from cdct.compression.items import LEVELS, LIMIT, WRITTEN, limit_words
 from cdct.compression.prompts import BASELINE
+from cdct.stats.ratios import OPEN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,8 +154,9 @@ def effect_card(effects: pd.DataFrame, against: str = BASELINE, levels: Sequence
 
     of, lines = _of(effects), []
     for row in effects.to_dict("records"):
-        unit = "log odds" if row["measure"] == "log odds" else _METRICS.get(row["metric"], ("", ""))[1]
-        label = f"change of {_metric(row)}{_where(row, levels)}{' (0-1)' if not unit else ''}"
+        unit = _UNITS.get(row["measure"], _METRICS.get(row["metric"], ("", ""))[1])
+        what = "ratio" if row["measure"] == "ratio" else "change"
+        label = f"{what} of {_metric(row)}{_where(row, levels)}{' (0-1)' if not unit else ''}"
         lines.append(
             {"model": row.get("model", ""), "group": f"CDCT: {row[of]} against {against}", "label": label, "unit": unit}
             | {name: row[name] for name in ("estimate", "low", "high", "n", "n_unscored", "method")}
@@ -164,22 +166,40 @@ def effect_card(effects: pd.DataFrame, against: str = BASELINE, levels: Sequence
     return pd.DataFrame(lines, columns=[*columns, "published", "published_label"])
 
 
+def told_effects(
+    claimed: pd.DataFrame, effects: pd.DataFrame, levels: Sequence[float] = ()
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The card and the findings of two tables of `arm_effects`: at the level of a claim, and over all levels.
+
+    Where `levels` is one level both are the same, and stand once.
+    """
+    import pandas as pd
+
+    tables = [claimed] if len(levels) == 1 else [claimed, effects]
+    return tuple(pd.concat([make(one, levels=levels) for one in tables]) for make in (effect_card, effect_findings))
+
+
 def effect_findings(effects: pd.DataFrame, against: str = BASELINE, levels: Sequence[float] = ()) -> pd.DataFrame:
     """Sentences on the differences in rows of `arm_effects`: columns model, text.
 
     That a condition changes something is said where p, corrected for all rows of the table, and the interval both say
-    so; where only one of them does, the sentence says which. Percents are never given: see `log_odds`.
+    so; where only one of them does, the sentence says which. The table must be whole, since its rows of differences are
+    the tests that p is corrected for. Where it has the ratio to the baseline, that is told with its interval; where the
+    baseline's mean can't be told from 0, that no ratio is a summary.
     """
     import pandas as pd
 
     of, out = _of(effects), []
+    names = list(effects)[: list(effects).index("metric") + 1]
+    times = effects[effects["measure"] == "ratio"].set_index(names)
     tested = effects[effects["measure"] == "difference"]
     tests = int(tested["p"].notna().sum())
     corrected = f", Holm-corrected for {tests} comparisons" if tests > 1 else ""
     for row in tested.to_dict("records"):
         name, what = f"With {row[of]} instead of {against}", f"{_metric(row)}{_where(row, levels)}"
         unit = _METRICS.get(row["metric"], ("", ""))[1] or "of 1"
-        size = f"{row['estimate']:+.2f} {unit} {_interval(row, '+.2f')} ({_p(row['p_holm'])}{corrected})"
+        told = _p(row["p_holm"], row["test"])
+        size = f"{row['estimate']:+.2f} {unit} {_interval(row, '+.2f')} ({told}{corrected})"
         apart, rare = row["low"] > 0 or row["high"] < 0, row["p_holm"] < ALPHA
         if not row["n"]:
             text = f"{name} nothing is known of {what}: no pair of replies could be scored"
@@ -191,10 +211,21 @@ def effect_findings(effects: pd.DataFrame, against: str = BASELINE, levels: Sequ
             text = f"{name} a change of {what} is in doubt, p is small but the interval does not say so: {size}"
         else:
             text = f"{name} no change of {what} can be told from chance: {size}"
-        out.append({"model": row.get("model", ""), "text": f"{text}."})
+        ratio = times.loc[[tuple(row[name] for name in names)]].iloc[0] if len(times) and row["n"] else None
+        out.append({"model": row.get("model", ""), "text": f"{text}{_times(ratio, against)}."})
     return pd.DataFrame(out, columns=["model", "text"])
 
 
+def _times(ratio: Any, against: str) -> str:
+    """The ratio of two means as the end of a sentence, "" where there is none."""
+    if ratio is None:
+        return ""
+    if ratio["estimate"] != ratio["estimate"] or OPEN in ratio["method"]:
+        return f"; a ratio is no summary, since the mean of {against} can't be told from 0"
+    return f"; that is {ratio['estimate']:.2f} times the mean of {against} {_interval(ratio)}"
+
+
+_UNITS = {"log odds": "log odds", "ratio": "times"}
 _METRICS = {"cc": ("compliance", ""), "words": ("words written", "words"), "coverage": ("key points covered", "")}
 
 
@@ -216,6 +247,11 @@ def _interval(row: Any, form: str = ".2f") -> str:
     return "(no interval)" if row["low"] != row["low"] else f"[{row['low']:{form}}, {row['high']:{form}}]"
 
 
-def _p(value: float) -> str:
+def _p(value: float, test: str = "exact") -> str:
+    if value != value:
+        return "no p"
     # the convolution behind it is right to about twelve digits of the whole, not of so small a tail
-    return "exact two-sided p " + (f"= {value:.2g}" if value >= 1e-10 else "< 1e-10")
+    told = "two-sided p " + (f"= {value:.2g}" if value >= 1e-10 else "< 1e-10")
+    if test.startswith("exact"):
+        return f"exact {told}"
+    return f"{told} of a t clustered by model {'and concept' if 'two-way' in test else 'alone'}"

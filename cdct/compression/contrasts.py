@@ -1,4 +1,4 @@
-"""What differs between levels, arms, groups of models and sources of variance. Frame in, frame out.
+"""What differs between levels, arms and sources of variance. Frame in, frame out.
 
 Replies are compared in pairs: the same model and concept (and level) under two conditions, samples averaged first. A
 pair with a side that could not be scored is left out and counted.
@@ -6,12 +6,13 @@ pair with a side that could not be scored is left out and counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cdct.compression.analysis import CLUSTER, bounds_of, dips, final
 from cdct.compression.prompts import BASELINE
-from cdct.stats import association, permutation, resample, variance
+from cdct.stats import association, permutation, ratios, resample, variance
+from cdct.stats.correlation import correlation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +21,7 @@ PAIR = ["model", CLUSTER, "c"]
 """What a pair of replies has in common, the condition apart."""
 
 
-def _cells(rows: pd.DataFrame, metric: str, by: Sequence[str] = ()) -> pd.DataFrame:
+def mean_cells(rows: pd.DataFrame, metric: str, by: Sequence[str] = ()) -> pd.DataFrame:
     """The mean over samples of a metric for every model, concept, level (and `by`), missing ones as NaN."""
     bounds_of(metric, rows)
     names = list(dict.fromkeys([*by, *PAIR, "domain"]))
@@ -28,36 +29,51 @@ def _cells(rows: pd.DataFrame, metric: str, by: Sequence[str] = ()) -> pd.DataFr
 
 
 FEW_MODELS = 3
-"""With fewer models than this, the spread between them says nothing: intervals rest on concepts, for these models."""
+"""With fewer models than this, the spread between them says nothing: intervals and p rest on concepts, for these
+models. From this number on they rest on models and concepts (two-way clusters), and speak of others of both."""
+
+
+def _clusters(cells: pd.DataFrame) -> list[pd.Series]:
+    """What values are alike within: concepts, or models and concepts where there are `FEW_MODELS` or more."""
+    return [cells[name] for name in (["model"] if cells["model"].nunique() >= FEW_MODELS else []) + [CLUSTER]]
 
 
 def _mean(values: pd.Series, cells: pd.DataFrame, bounds: tuple[float, float] | None) -> resample.Estimate:
-    """A mean over models and concepts: clustered by both, by concept alone where there are fewer than `FEW_MODELS`."""
-    if len(cells["model"].unique()) < FEW_MODELS:
-        return resample.mean(values, cells[CLUSTER], bounds)
-    return association.mean_two_way(values, cells["model"], cells[CLUSTER], bounds)
+    """A mean over models and concepts, with an interval that rests on the clusters of `_clusters`."""
+    first, *second = _clusters(cells)
+    return association.mean_two_way(values, first, *second, bounds) if second else resample.mean(values, first, bounds)
 
 
 def _paired(differences: pd.DataFrame, metric_range: tuple[float, float] | None) -> dict[str, Any]:
-    """A mean difference with its interval (see `_mean`) and its exact p (signs turned by concept)."""
+    """A mean difference with its interval and the p of the same clusters; `test` says which p it is.
+
+    Of one model, or two, p is exact: the signs of whole concepts are turned, which says nothing of other models. Where
+    three or more are pooled, that would take the luck of these models for an effect (random effects of nine models gave
+    p < .05 in 81 of 100 sets), so p is that of the two-way clustered t that the interval rests on.
+    """
     found = differences.dropna(subset=["difference"])
     span = None if metric_range is None else (metric_range[0] - metric_range[1], metric_range[1] - metric_range[0])
-    estimate = _mean(found["difference"], found, span)
-    p = permutation.sign_flip(found["difference"], found[CLUSTER])
-    numbers = {name: getattr(estimate, name) for name in ("estimate", "low", "high", "n")}
-    return numbers | {"n_unscored": len(differences) - len(found), "p": p, "method": estimate.method}
+    estimate, (first, *second) = _mean(found["difference"], found, span), _clusters(found)
+    if second:
+        p, test = association.mean_test(found["difference"], first, *second, span)
+    else:
+        p, models = permutation.sign_flip(found["difference"], first), found["model"].nunique()
+        test = f"exact, signs of {first.nunique()} concepts{', for these 2 models' if models > 1 else ''}"
+    numbers = {name: getattr(estimate, name) for name in ("estimate", "low", "high", "n", "method")}
+    return numbers | {"n_unscored": len(differences) - len(found), "p": p, "test": test if len(found) else ""}
 
 
 def level_differences(rows: pd.DataFrame, metric: str = "cc", by: Sequence[str] = ()) -> pd.DataFrame:
     """Each level against the middle one, paired within model and concept, in each cell of `by`.
 
     Columns: `by`, metric, c, against (the middle level), estimate (value at c minus value in the middle), low, high, n
-    (pairs), n_unscored, p (exact, two-sided), p_holm (corrected for the levels of the cell), method.
+    (pairs), n_unscored, p (two-sided), p_holm (corrected for the levels of the cell), test (which p: exact within one
+    model, two-way clustered t over several, see `_paired`), method (of the interval).
     """
     import pandas as pd
 
     out = []
-    for names, cell in _groups(_cells(rows, metric, by), by):
+    for names, cell in _groups(mean_cells(rows, metric, by), by):
         wide = cell.set_index(PAIR)[metric].unstack("c")  # noqa: PD010 - pivot_table adds pairs that nobody asked
         levels = list(wide.columns)
         middle = levels[len(levels) // 2]
@@ -68,7 +84,7 @@ def level_differences(rows: pd.DataFrame, metric: str = "cc", by: Sequence[str] 
             if c != middle
         ]
         out += _with_holm(table)
-    columns = ["metric", "c", "against", "estimate", "low", "high", "n", "n_unscored", "p", "p_holm", "method"]
+    columns = ["metric", "c", "against", "estimate", "low", "high", "n", "n_unscored", "p", "p_holm", "test", "method"]
     return pd.DataFrame(out, columns=[*by, *columns])
 
 
@@ -77,19 +93,21 @@ def arm_effects(
 ) -> pd.DataFrame:
     """What each other arm (or compressor: `of`) changes against the baseline, paired by model, concept and level.
 
-    Two rows per cell of `by` and arm. Measure "difference": arm minus baseline in units of the metric, with an exact p,
-    and p_holm corrected for all arms and cells of the table. Measure "log odds" (metrics on 0-1): the difference of the
-    logits of the two means. The percent change of a baseline near 0 is no summary and is not given. Columns: `by`, arm,
-    metric, measure, baseline, treated (means over pairs), estimate, low, high, n, n_unscored, p, p_holm, method.
+    Rows per cell of `by` and arm, one for each measure. "difference": arm minus baseline in units of the metric, with
+    p, p_holm corrected for all arms and cells of the table, and test (which p, see `_paired`). For metrics on 0-1 also
+    "log odds", the difference of the logits of the two means, and "ratio" of the means with Fieller's interval. The
+    ratio, and any percent, is no summary of a baseline near 0: method says where it can't be told from 0, and an end is
+    then infinite. Columns: `by`, arm, metric, measure, baseline, treated (means over pairs), estimate, low, high, n,
+    n_unscored, p, p_holm, test, method.
     """
     import pandas as pd
 
     if len(rows) and baseline not in set(rows[of]):
         raise ValueError(f"no rows of the {of} {baseline!r} to compare with; there are {sorted(set(rows[of]))}")
     out: list[dict[str, Any]] = []
-    for names, cell in _groups(_cells(rows, metric, [*by, of]), by):
-        found = set(cell[of])
-        for arm in [name for name in dict.fromkeys(rows[of]) if name != baseline and name in found]:
+    for names, cell in _groups(mean_cells(rows, metric, [*by, of]), by):
+        there = set(cell[of])
+        for arm in [name for name in dict.fromkeys(rows[of]) if name != baseline and name in there]:
             asked = cell[cell[of] == arm].merge(cell[cell[of] == baseline], on=PAIR, suffixes=("_arm", "_base"))
             pairs = asked.assign(difference=asked[f"{metric}_arm"] - asked[f"{metric}_base"])
             whole = pairs.dropna(subset=["difference"])
@@ -97,13 +115,14 @@ def arm_effects(
             shared = {**names, of: arm, "metric": metric} | means
             out.append(shared | {"measure": "difference"} | _paired(pairs, bounds_of(metric, rows)))
             if bounds_of(metric, rows) == (0.0, 1.0):
-                odds = association.log_odds(whole[f"{metric}_arm"], whole[f"{metric}_base"], whole[CLUSTER])
-                numbers = {name: getattr(odds, name) for name in ("estimate", "low", "high", "n", "method")}
-                out.append(shared | {"measure": "log odds", "n_unscored": len(pairs) - len(whole)} | numbers)
+                sides = (whole[f"{metric}_arm"], whole[f"{metric}_base"], *_clusters(whole))
+                for measure, found in (("log odds", association.log_odds(*sides)), ("ratio", ratios.ratio(*sides))):
+                    numbers = {"measure": measure, "n_unscored": len(pairs) - len(whole)} | found._asdict()
+                    out.append(shared | numbers | {"test": ""})
     tested = _with_holm([row for row in out if row["measure"] == "difference"])
-    rest = [row for row in out if row["measure"] != "difference"]
+    rest = [row for measure in ("log odds", "ratio") for row in out if row["measure"] == measure]
     columns = ["metric", "measure", "baseline", "treated", "estimate", "low", "high", "n", "n_unscored", "p", "p_holm"]
-    return pd.DataFrame([*tested, *rest], columns=[*by, of, *columns, "method"])
+    return pd.DataFrame([*tested, *rest], columns=[*by, of, *columns, "test", "method"])
 
 
 def kept_flips(
@@ -112,7 +131,8 @@ def kept_flips(
     """How many pairs keep the limit in one arm alone, with the exact McNemar test (metric "exact" or "near").
 
     Columns: `by`, arm, metric, only_arm, only_baseline, both, neither, odds_ratio, low, high, p, note ("no information"
-    where no pair differs), n, n_unscored. With several samples each makes a pair of its own.
+    where no pair differs), n, n_unscored. With several samples each makes a pair of its own. The test takes pairs for
+    independent, those of one concept or model too: where effects differ between these, p is too small.
     """
     import pandas as pd
 
@@ -162,7 +182,7 @@ def changes(rows: pd.DataFrame, second: str = "coverage", by: Sequence[str] = ("
     import pandas as pd
 
     out = []
-    tables = {metric: _cells(rows, metric, by) for metric in ("cc", second)}
+    tables = {metric: mean_cells(rows, metric, by) for metric in ("cc", second)}
     merged = tables["cc"].assign(**{second: tables[second][second]})
     for names, cell in _groups(merged, by):
         wide = cell.set_index(PAIR)[["cc", second]].unstack("c")  # noqa: PD010 - as above
@@ -175,7 +195,7 @@ def changes(rows: pd.DataFrame, second: str = "coverage", by: Sequence[str] = ("
             estimates = {metric: _mean(whole[metric], whole, (-1.0, 1.0)) for metric in ("cc", second)} | {
                 f"|{metric}|": _mean(sizes[metric], sizes, (0.0, 1.0)) for metric in ("cc", second)
             }
-            estimates["ratio"] = association.ratio(sizes["cc"], sizes[second], sizes[CLUSTER])
+            estimates["ratio"] = ratios.ratio(sizes["cc"], sizes[second], *_clusters(sizes))
             for measure, estimate in estimates.items():
                 out.append(shared | {"measure": measure, "n_unscored": len(found) - len(whole)} | estimate._asdict())
     columns = ["contrast", "measure", "estimate", "low", "high", "n", "n_unscored", "method"]
@@ -186,7 +206,8 @@ def orthogonality(rows: pd.DataFrame, second: str = "coverage") -> pd.DataFrame:
     """Pearson's r of compliance with meaning: over all replies, and within each level.
 
     Levels may move both, so the correlation over all mixes levels with replies; those within a level don't.
-    Intervals and p are clustered by concept, and by model where there are three or more. Columns: c ("all" or a level),
+    Intervals and p are clustered by concept, and by model where there are three or more; there is none where one of the
+    two differs from its commonest value in fewer than three concepts or models. Columns: c ("all" or a level),
     estimate, low, high, p, n, n_unscored, method.
     """
     import pandas as pd
@@ -194,62 +215,11 @@ def orthogonality(rows: pd.DataFrame, second: str = "coverage") -> pd.DataFrame:
     rows = final(rows, [])
     bounds_of(second, rows)
     out = []
-    for name, cell in _all_and_each_level(rows):
+    for name, cell in all_and_each_level(rows):
         found = cell.dropna(subset=["cc", second])
-        several = found["model"].nunique() > 2
-        r = association.correlation(found["cc"], found[second], found[CLUSTER], found["model"] if several else None)
+        r = correlation(found["cc"], found[second], *reversed(_clusters(found)))
         out.append({"c": name, "p": r.p, "n_unscored": len(cell) - len(found)} | r.estimate._asdict())
     return pd.DataFrame(out, columns=["c", "estimate", "low", "high", "p", "n", "n_unscored", "method"])
-
-
-def tiers(rows: pd.DataFrame, tier_of: Mapping[str, str], metric: str = "cc") -> pd.DataFrame:
-    """Reasoning against efficient models, over all levels and at each: an unpaired comparison of model means.
-
-    The two groups are different models, so nothing is paired; a model is one value. Columns: c ("all" or a level),
-    measure ("difference" reasoning minus efficient, "hedges g"), estimate, low, high, p, n_reasoning, n_efficient,
-    n_unscored (models without a tier or a scored reply), method. NaN where a group has fewer than two models.
-    """
-    import pandas as pd
-
-    cells = _cells(rows, metric)
-    cells = cells.assign(tier=[tier_of.get(model, "") for model in cells["model"]])
-    out = []
-    for name, cell in _all_and_each_level(cells):
-        means = cell.groupby(["tier", "model"])[metric].mean().dropna()
-        groups = [means[means.index.get_level_values("tier") == tier] for tier in ("reasoning", "efficient")]
-        left = cell["model"].nunique() - sum(map(len, groups))
-        found = association.two_groups(*(group.to_numpy() for group in groups))
-        for measure, estimate in (("difference", found.difference), ("hedges g", found.hedges_g)):
-            out.append(
-                {"c": name, "measure": measure, "p": found.p}
-                | estimate._asdict()
-                | {"n_reasoning": len(groups[0]), "n_efficient": len(groups[1]), "n_unscored": left}
-            )
-    columns = ["c", "measure", "estimate", "low", "high", "p", "n_reasoning", "n_efficient", "n_unscored", "method"]
-    return pd.DataFrame(out, columns=columns)
-
-
-def published_tiers() -> pd.DataFrame:
-    """The same comparison of the means that the paper prints in its Table 1, on 0-1: reasoning minus efficient models.
-
-    Columns: measure, estimate, low, high, p, n_reasoning, n_efficient, printed, method. The paper prints 27.5 % and
-    d = .96 for them (section 4.4), which do not follow.
-    """
-    import pandas as pd
-
-    from cdct.core import read_table
-
-    means = read_table("data/published/cdct_t1_models.csv")
-    groups = [means.loc[means["group"] == tier, "CC_mean_0_10"] / 10 for tier in ("reasoning", "efficient")]
-    found = association.two_groups(*groups)
-    sizes = {"p": found.p, "n_reasoning": len(groups[0]), "n_efficient": len(groups[1])}
-    percent = resample.NOTHING._replace(
-        estimate=100 * (groups[0].mean() / groups[1].mean() - 1), method="ratio of the means"
-    )
-    measures = (("difference", found.difference, None), ("percent", percent, 27.5), ("hedges g", found.hedges_g, 0.96))
-    rows = [{"measure": name, "printed": says} | sizes | one._asdict() for name, one, says in measures]
-    columns = ["measure", "estimate", "low", "high", "p", "n_reasoning", "n_efficient", "printed", "method"]
-    return pd.DataFrame(rows, columns=columns)
 
 
 def dip_variance(rows: pd.DataFrame, metric: str = "cc") -> pd.DataFrame:
@@ -273,12 +243,13 @@ def troughs(table: pd.DataFrame, by: Sequence[str] = ("model",)) -> pd.DataFrame
     for names, cell in _groups(final(table, [*by, "turn"]), by):  # its rows are curves, which have no turns
         found = cell.dropna(subset=["trough"])
         for c in sorted(table["trough"].dropna().unique()):
-            at = resample.mean((found["trough"] == c).astype(float), found[CLUSTER], (0.0, 1.0))
+            at = _mean((found["trough"] == c).astype(float), found, (0.0, 1.0))
             out.append({**names, "c": c, "n_unscored": len(cell) - len(found)} | at._asdict())
     return pd.DataFrame(out, columns=[*by, "c", "estimate", "low", "high", "n", "n_unscored", "method"])
 
 
-def _all_and_each_level(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+def all_and_each_level(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The rows as "all" and level by level, each with its name; none where there are no rows."""
     levels = [(f"{c:g}", cell) for c, cell in rows.groupby("c", sort=True)]
     return [("all", rows), *levels] if levels else []
 

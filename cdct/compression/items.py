@@ -241,3 +241,10 @@ def generate(
                 )
             )
     return items
+
+
+def check_level(items: Sequence[Item], c: float) -> None:
+    """Raise ValueError unless some item has this level: before anything is asked, and not after."""
+    known = sorted({item.params["c"] for item in items})
+    if c not in known:
+        raise ValueError(f"middle must be one of the levels that are asked, {known}, got {c!r}")

@@ -39,15 +39,15 @@ TRIAL_COLUMNS = ["concept", "model", "baseline", "ablated", "difference", "perce
 def find_folder(folder: str | None = None) -> Path | None:
     """The folder of the public files: the one given, else that in the environment variable CDCT_PUBLIC, else None.
 
-    A relative one lies below the workbench's folder. FileNotFoundError when the one that is named is not there.
+    A relative one lies below the workbench's folder. None too where the variable names a folder that is not there;
+    FileNotFoundError where the one given is not.
     """
     named = folder or os.environ.get("CDCT_PUBLIC")
-    if not named:
-        return None
-    if not resolve(named).is_dir():
-        source = "`folder`" if folder else "the environment variable CDCT_PUBLIC"
-        raise FileNotFoundError(f"the public CDCT files: {source} names {named}, which is no folder")
-    return resolve(named)
+    if named and resolve(named).is_dir():
+        return resolve(named)
+    if folder:
+        raise FileNotFoundError(f"the public CDCT files: `folder` names {folder}, which is no folder")
+    return None
 
 
 def told(c: float, arm: str) -> str:
@@ -74,7 +74,8 @@ def score_of(value: Any) -> tuple[float, str]:
 def read_results(folder: str | os.PathLike[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rows and ballots of all result files (*.json) in a folder and its results_jury and results_jury_ablation.
 
-    A row is a reply or a level that failed; columns: `ROW_COLUMNS`. `context_words` and `words_reported` are the file's
+    A row is a reply, a level that failed, or one that a model's files of a concept lack though others of the arm have
+    it; columns: `ROW_COLUMNS`. `context_words` and `words_reported` are the file's
     counts, by blanks, `words` is ours; `inside`: fewer words than the judges' `limit` (None where there is none); `cc`,
     `sa`, `fc`: plain means on 0-1 over the judges who gave one, `n_judges` of them a CC; `cc_published`: the file's own
     weighted mean; flags like "cc_2_of_3" where judges are missing. A row without a reply or a CC is `unscored`, with
@@ -102,7 +103,31 @@ def read_results(folder: str | os.PathLike[str]) -> tuple[pd.DataFrame, pd.DataF
             seen[key] = _name(path)
             rows.append(row)
             ballots += votes
+    for path, absent in _absent(rows, seen, files).items():
+        for row, votes in _levels(_name(path), files[path] | {"performance": [], "failed_levels": absent}):
+            rows.append(row)
+            ballots += votes
     return pd.DataFrame(rows, columns=ROW_COLUMNS), pd.DataFrame(ballots, columns=BALLOT_COLUMNS)
+
+
+def _absent(
+    rows: list[dict[str, Any]], seen: dict[tuple[str, str, str], str], files: dict[Path, dict[str, Any]]
+) -> dict[Path, list[dict[str, Any]]]:
+    """The levels that other files of an arm have, as failed ones of the file (the first of its model and concept)."""
+    named = {_name(path): path for path in files}
+    wanted: dict[str, dict[str, float]] = {}
+    first: dict[tuple[str, str, str], Path] = {}
+    for row in rows:
+        arm, concept, model, item = (row[name] for name in ("arm", "concept", "model", "item"))
+        wanted.setdefault(arm, {}).setdefault(item.rpartition("/")[2], row["c"])
+        first.setdefault((arm, concept, model), named[seen[model, item, arm]])
+    absent: dict[Path, list[dict[str, Any]]] = {}
+    for (arm, concept, model), path in first.items():
+        for level, c in wanted[arm].items():
+            if (model, f"cdct-public/{concept}/{level}", arm) not in seen:
+                entry = {"compression_level": c, "error": "the files have no such level"}
+                absent.setdefault(path, []).append(entry)
+    return absent
 
 
 def read_trials(path: str | os.PathLike[str]) -> pd.DataFrame:

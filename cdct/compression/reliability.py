@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cdct.compression.public_summary import CUTS, high_counts
+from cdct.compression.public_summary import CUTS, KINDS, high_counts, widest
 from cdct.core import KEYS
 from cdct.stats.agreement import agreement, pooling, reliability
+from cdct.stats.resample import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,27 +39,55 @@ def agreement_by_level(ballots: pd.DataFrame, rows: pd.DataFrame, seed: int = 0)
         pooled = reliability(placed, KEYS, by, **options).assign(c=POOLED, cut=name)
         levels = reliability(placed, KEYS, [*by, "c"], **options).assign(cut=name)
         tables += [levels.assign(c=levels["c"].map("{:g}".format)), pooled]
-    return pd.concat(tables, ignore_index=True)[[*by, *_COLUMNS]]
+    return _plain(pd.concat(tables, ignore_index=True)[[*by, *_COLUMNS]])
 
 
 def votes_by_level(votes: pd.DataFrame) -> pd.DataFrame:
     """The same from counted votes (`public_summary.summary_tables`), with the column arm in place of shown.
 
-    The counts don't say which concept a reply belongs to, so the intervals take replies for independent.
+    The intervals are the wider of those clustered by model and by concept. Where juries differ in size, the measures
+    rest on the size that most complete juries have (the larger of two); `method` says so, and the others are unscored.
     """
     import pandas as pd
 
     by, tables = ["arm", "metric", "cut"], []
     for names, cell in votes.groupby(by, sort=True):
-        judges = int(cell["judges"].max())
+        sizes = cell[cell["high"].notna()].groupby("judges")["n"].sum()
+        judges = int(max(sizes.index, key=lambda size: (sizes[size], size))) if len(sizes) else 0
         complete = cell[(cell["judges"] == judges) & cell["high"].notna()]
         for c in [*sorted(cell["c"].unique()), POOLED]:
             part, whole = (one if c == POOLED else one[one["c"] == c] for one in (complete, cell))
-            found = agreement(high_counts(part), judges) if len(part) else agreement([], judges)
+            found = _wider(part, judges)
+            others = int(whole["n"][whole["high"].notna()].sum() - part["n"].sum())
+            if others and judges > 1:
+                found["method"] += f"; {others} juries of another size than {judges} left out"
             named = dict(zip(by, names, strict=True)) | {"c": POOLED if c == POOLED else f"{c:g}"}
             tables.append(found.assign(**named, n_unscored=int(whole["n"].sum()) - int(found["n"].iloc[0])))
     columns = ["arm", "metric", *_COLUMNS]
-    return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
+    return _plain(pd.concat(tables, ignore_index=True)[columns]) if tables else pd.DataFrame(columns=columns)
+
+
+def _wider(votes: pd.DataFrame, judges: int) -> pd.DataFrame:
+    """The rows of `agreement` for lines of counted votes of juries of one size."""
+    import pandas as pd
+
+    if judges < 2:
+        return agreement([], 2).assign(method="fewer than two judges")
+    frames = {
+        kind: agreement(high, judges, clusters) for kind in KINDS for high, clusters in [high_counts(votes, kind)]
+    }
+    rows = {kind: frame.to_dict("records") for kind, frame in frames.items()}
+    out = []
+    for number, row in enumerate(rows[KINDS[0]]):
+        of_kind = {kind: {name: found[number][name] for name in Estimate._fields} for kind, found in rows.items()}
+        out.append(row | widest({kind: Estimate(**one) for kind, one in of_kind.items()})._asdict())
+    return pd.DataFrame(out)
+
+
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """The table without the noise of the last bits: an agreement of 2.8e-14 is 0."""
+    ends = ["estimate", "low", "high"]
+    return table.assign(**{name: table[name].astype(float).round(12) + 0.0 for name in ends})
 
 
 def pooling_notes(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -73,7 +102,8 @@ def pooling_notes(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     for names, cell in table.groupby(list(by), sort=True):
         parts = cell[["c", "n", "n_unscored", "measure", "estimate", "low", "high", "method"]]
         pooled, strata = parts[parts["c"] == POOLED], parts[parts["c"] != POOLED]
-        if int(pooled["n"].max()) < LEAST * strata["c"].nunique():
+        juries = pooled.loc[pooled["measure"] == "kappa", "n"].sum()  # that of alpha_interval counts incomplete ones
+        if juries < LEAST * strata["c"].nunique():
             continue
         if text := pooling(pooled.drop(columns="c"), strata.assign(c="c = " + strata["c"])):
             named = ", ".join(map(str, names))
@@ -131,3 +161,13 @@ def _follows(slope: dict[str, float]) -> str:
 
 def _ends(row: dict[str, float]) -> str:
     return "(no interval)" if row["low"] != row["low"] else f"[{row['low']:.2f}, {row['high']:.2f}]"
+
+
+def agreement_table(agreement: pd.DataFrame, cut: str = ">=0.7") -> pd.DataFrame:
+    """The estimates of `agreement_by_level` for one cut side by side, to be read: a row per shown, metric and level."""
+    part = agreement[(agreement["cut"] == cut) & (agreement["measure"] != "alpha_interval")]
+    wide = part.pivot_table(
+        index=["shown", "metric", "c"], columns="measure", values="estimate", dropna=False, sort=False
+    )
+    counts = part.groupby(["shown", "metric", "c"], sort=False)[["n", "n_unscored"]].first()
+    return counts.join(wide[["observed", "prevalence", "kappa", "ac1", "alpha"]]).reset_index()

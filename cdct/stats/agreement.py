@@ -272,7 +272,7 @@ def pooling(pooled: pd.DataFrame, strata: pd.DataFrame) -> str:
     each stratum. The kappa within strata is 1 - sum(n D) / sum(n 2 pi(1-pi)) over them, the mean of their kappas
     weighted by the disagreement that chance predicts; a stratum without a kappa has no weight. When the strata hold
     the same ratings, pooling can only raise it, and does so where their prevalences differ. The warning is given when
-    the pooled kappa lies above it by more than `MARGIN` = .1, or above the highest of the strata by more than .005.
+    the pooled kappa lies above it by more than `MARGIN` = .1, or no stratum has one: less is no other result.
     """
     one = pooled.loc[pooled["measure"] == "kappa", "estimate"]
     if len(one) != 1:
@@ -287,7 +287,7 @@ def pooling(pooled: pd.DataFrame, strata: pd.DataFrame) -> str:
     if math.isnan(value):
         return ""
     within = float(np.average(kappas, weights=(kappa["n"] * pi * (1 - pi))[known])) if len(kappas) else math.nan
-    if len(kappas) and value <= within + MARGIN and value <= kappas.max() + 0.005:
+    if len(kappas) and value <= within + MARGIN:
         return ""
     told = ", ".join(
         f"{_named(name)}: {'undefined' if k != k else f'{k:.2f}'}" for name, k in kappa["estimate"].items()

@@ -1,29 +1,21 @@
-"""Means, correlations, ratios and contrasts of values that are alike within clusters of one kind or of two.
+"""Means and contrasts of values that are alike within clusters of one kind or of two.
 
-Sources. Two-way clusters: Cameron, Gelbach and Miller, Robust Inference with Multiway Clustering, 2011. Ratios:
-Fieller, Some Problems in Interval Estimation, 1954. Hedges g: Hedges, Distribution Theory for Glass's Estimator of
-Effect Size, 1981. Many tests: Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
+Sources. Two-way clusters: Cameron, Gelbach and Miller, Robust Inference with Multiway Clustering, 2011. Hedges g:
+Hedges, Distribution Theory for Glass's Estimator of Effect Size, 1981. Many tests: Holm, A Simple Sequentially
+Rejective Multiple Test Procedure, 1979.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cdct.core import stream
 from cdct.stats import resample
 from cdct.stats.resample import NOTHING, Estimate, clustered_se
-
-
-class Correlation(NamedTuple):
-    """Pearson's r with its interval, and the two-sided p of r = 0."""
-
-    estimate: Estimate
-    p: float
 
 
 class TwoGroups(NamedTuple):
@@ -44,7 +36,8 @@ class McNemar(NamedTuple):
     note: str
 
 
-def _columns(who: str, *columns: ArrayLike) -> list[np.ndarray]:
+def columns_of(who: str, *columns: ArrayLike) -> list[np.ndarray]:
+    """The columns as numbers; ValueError where a value is missing or their lengths differ."""
     found = [np.asarray(column, dtype=float) for column in columns]
     if any(np.isnan(column).any() for column in found):
         raise ValueError(f"{who}: a value is NaN; take missing values out and count them as unscored")
@@ -53,20 +46,29 @@ def _columns(who: str, *columns: ArrayLike) -> list[np.ndarray]:
     return found
 
 
-def _count(names: ArrayLike) -> int:
+def count(names: ArrayLike) -> int:
+    """How many clusters there are."""
     return len(np.unique(np.asarray(names)))
 
 
-def _two_way_se(values: np.ndarray, first: ArrayLike, second: ArrayLike | None) -> tuple[float, int]:
-    """The standard error of a mean that is clustered one way or two, and the lesser number of clusters."""
-    if second is None:
-        return clustered_se(values, first), _count(first)
+def crossed(first: ArrayLike, second: ArrayLike) -> list[np.ndarray]:
+    """The numbers of the clusters of either kind, and of those of both kinds at once."""
     one, two = (np.unique(np.asarray(names), return_inverse=True)[1] for names in (first, second))
-    by_first, by_second, by_both = (
-        clustered_se(values, names) ** 2 for names in (one, two, one * (two.max() + 1) + two)
-    )
+    return [one, two, one * (two.max() + 1) + two]
+
+
+def _two_way(variance: Callable[[ArrayLike], float], first: ArrayLike, second: ArrayLike | None) -> tuple[float, int]:
+    """A standard error that is clustered one way or two, and the lesser number of clusters."""
+    if second is None:
+        return math.sqrt(variance(first)), count(first)
+    by_first, by_second, by_both = map(variance, crossed(first, second))
     larger = max(by_first, by_second)
-    return math.sqrt(max(by_first + by_second - by_both, larger)), min(_count(one), _count(two))
+    return math.sqrt(max(by_first + by_second - by_both, larger)), min(count(first), count(second))
+
+
+def mean_se(values: np.ndarray, first: ArrayLike, second: ArrayLike | None = None) -> tuple[float, int]:
+    """The standard error of a mean that is clustered one way or two, and the lesser number of clusters."""
+    return _two_way(lambda names: clustered_se(values, names) ** 2, first, second)
 
 
 def mean_two_way(
@@ -86,112 +88,50 @@ def mean_two_way(
     Nine by eight clusters of normal values, with effects of either kind, both or none: the interval held the truth 95
     to 99 times in 100; with two or three clusters of one kind 98 to 100 times, since t is then very wide.
     """
-    (x,) = _columns("mean_two_way", values)
+    (x,) = columns_of("mean_two_way", values)
     if len(x) == 0:
         return NOTHING
-    if 1 in (_count(first), _count(second)):
-        other, kind = (second, "second") if _count(first) == 1 else (first, "first")
+    if 1 in (count(first), count(second)):
+        other, kind = (second, "second") if count(first) == 1 else (first, "first")
         found = resample.mean(x, other, bounds, confidence)
-        return found if _count(other) == 1 else found._replace(method=f"{found.method} of the {kind} kind alone")
-    se, g = _two_way_se(x, first, second)
+        return found if count(other) == 1 else found._replace(method=f"{found.method} of the {kind} kind alone")
+    se, g = mean_se(x, first, second)
     found = resample.mean_with(x, se, g, bounds, confidence)
-    return found._replace(method=f"{found.method}, two-way ({_count(first)} x {_count(second)})")
+    return found._replace(method=f"{found.method}, two-way ({count(first)} x {count(second)})")
 
 
-def correlation(
-    x: ArrayLike, y: ArrayLike, first: ArrayLike, second: ArrayLike | None = None, seed: int = 0, draws: int = 2000
-) -> Correlation:
-    """Pearson's r of two columns whose rows are alike within clusters of one kind, or of two.
+def mean_test(
+    values: ArrayLike, first: ArrayLike, second: ArrayLike, bounds: tuple[float, float] | None = None
+) -> tuple[float, str]:
+    """The two-sided p of a mean of 0 that goes with the interval of `mean_two_way`, and the test in words.
 
-    The interval: percentiles of a cluster bootstrap, widened for few clusters; with `second`, plain percentiles of the
-    pigeonhole bootstrap, which draws clusters of both kinds and is wide by itself. p: Student's t with one degree of
-    freedom less than clusters (of the kind with fewer), of Fisher's z over its cluster-robust standard error; that is
-    the test of the regression slope, made alike in x and y. Where each row is a cluster, p is the classical exact one.
-    The two are made apart and may differ on r = 0; with two kinds of clusters the interval is the more cautious.
-
-    Eight or more clusters of normal values: the interval held the truth 94 to 96 times in 100 (two kinds: 94 to 100),
-    and p fell below .05 in 5 to 9 of 100 sets without correlation. NaN where a column does not vary, or with fewer than
-    three clusters of either kind; draws in which a column does not vary are left out and counted.
+    Student's t over the same standard error, with the same degrees of freedom, so that it minds clusters of both kinds.
+    Where clusters do not differ, p says how likely it would be to see none of those that must be unlike the others if
+    the mean is 0: u = m / (m - b) of all at least, with b the bound beyond 0, and p = 2 (1-u)^G, at most 1. NaN without
+    bounds and spread, or with one cluster. Nine by eight clusters, effects of either kind, both or none, and no true
+    mean: p fell below .05 in 1 to 5 of 100 sets.
     """
     from scipy import stats
 
-    x, y = _columns("correlation", x, y)
+    (x,) = columns_of("mean_test", values)
     if len(x) == 0:
-        return Correlation(NOTHING, math.nan)
-    n, kinds = len(x), [first] if second is None else [first, second]
-    if min(np.ptp(x), np.ptp(y)) <= 1e-12 * max(1.0, np.abs(x).max(), np.abs(y).max()):
-        return Correlation(Estimate(math.nan, math.nan, math.nan, n, "undefined: a column does not vary"), math.nan)
-    x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
-    r = float(np.clip(np.mean(x * y), -1, 1))
-    g = min(map(_count, kinds))
-    if g < 3:
-        few = "one cluster" if g == 1 else f"{g} clusters"
-        return Correlation(Estimate(r, math.nan, math.nan, n, f"{few}: no interval"), math.nan)
-    if abs(r) >= 1 - 1e-12:
-        return Correlation(Estimate(r, math.nan, math.nan, n, "all on one line: no interval"), math.nan)
-    if second is None and g == n:
-        statistic, freedom = r * math.sqrt((n - 2) / (1 - r * r)), n - 2
+        return math.nan, "no data"
+    sizes = count(first), count(second)
+    if 1 in sizes:
+        se, g = mean_se(x, second if sizes[0] == 1 else first, None)
+        told = f"t, {g} clusters of the {'second' if sizes[0] == 1 else 'first'} kind alone"
     else:
-        se, _ = _two_way_se((x * y - r * (x * x + y * y) / 2) / (1 - r * r), first, second)
-        statistic, freedom = (math.atanh(r) / se if se > 0 else math.nan), g - 1
-    p = 2 * float(stats.t.sf(abs(statistic), freedom))
-    columns = [np.ones(n), x, y, x * x, y * y, x * y]
-    drawn = _r_of_sums(resample.bootstrap_sums(columns, first, second, stream("correlation", seed), draws))
-    kept = drawn[~np.isnan(drawn)]
-    how = (
-        f"{'cluster' if second is None else 'pigeonhole'} bootstrap, {' x '.join(str(_count(kind)) for kind in kinds)} "
-    )
-    how += "clusters" + (f", {draws - len(kept)} of {draws} draws undefined and left out" if len(kept) < draws else "")
-    if len(kept) < draws / 2 or np.ptp(kept) <= 1e-12:
-        return Correlation(Estimate(r, math.nan, math.nan, n, "too few draws that differ: no interval"), p)
-    low, high = resample.percentile_ends(kept, g) if second is None else map(float, np.quantile(kept, [0.025, 0.975]))
-    return Correlation(Estimate(r, low, high, n, how), p)
-
-
-def _r_of_sums(sums: np.ndarray) -> np.ndarray:
-    n, x, y, xx, yy, xy = np.where(sums[:, :1] > 0, sums, np.nan).T
-    spread = np.stack([xx / n - (x / n) ** 2, yy / n - (y / n) ** 2])
-    spread[spread <= 1e-12] = np.nan
-    return (xy / n - x * y / n**2) / np.sqrt(spread.prod(axis=0))
-
-
-def ratio(numerator: ArrayLike, denominator: ArrayLike, clusters: ArrayLike) -> Estimate:
-    """The ratio of the means of two paired columns with Fieller's interval: clustered variances, t with G-1 degrees.
-
-    The interval has all ratios q for which the mean of numerator - q denominator can't be told from 0. Where the
-    denominator's own mean can't be told from 0, no finite interval holds the truth often enough: the ends are -inf and
-    inf, or, where no value of either column is negative, 0 (or more) and inf; method says so. With five to 72 clusters
-    it held the truth 90 to 96 times in 100, and 85 to 89 times with very skewed sizes (log-normal, sigma 1.2), never
-    less often than a cluster bootstrap. NaN for fewer than two clusters, or a denominator of 0.
-    """
-    from scipy import stats
-
-    x, y = _columns("ratio", numerator, denominator)
-    if len(x) == 0:
-        return NOTHING
-    n, g = len(x), _count(clusters)
-    if not y.any() or abs(y.mean()) <= 1e-12 * np.abs(y).max():
-        return Estimate(math.nan, math.nan, math.nan, n, "undefined: the denominator's mean is 0")
-    q = float(x.mean() / y.mean())
+        se, g = mean_se(x, first, second)
+        told = f"t, {g} clusters, two-way ({sizes[0]} x {sizes[1]})"
+    center = float(x.mean())
     if g < 2:
-        return Estimate(q, math.nan, math.nan, n, "one cluster: no interval")
-    t = float(stats.t.ppf(0.975, g - 1))
-    v_x, v_y, v_sum = (clustered_se(column, clusters) ** 2 for column in (x, y, x + y))
-    if clustered_se(x - q * y, clusters) <= 1e-12 * max(np.abs(x).max(), np.abs(q * y).max()):
-        return Estimate(q, math.nan, math.nan, n, "no spread: no interval")
-    # a q^2 - 2 b q + c <= 0 holds for the ratios that can't be told from the truth
-    a, c = float(y.mean() ** 2 - t * t * v_y), float(x.mean() ** 2 - t * t * v_x)
-    b = float(x.mean() * y.mean() - t * t * (v_sum - v_x - v_y) / 2)
-    method = f"Fieller, t, {g} clusters"
-    root = math.sqrt(max(b * b - a * c, 0.0))
-    if a > 0:
-        return Estimate(q, (b - root) / a, (b + root) / a, n, method)
-    method += "; the denominator's mean can't be told from 0"
-    if min(x.min(), y.min()) < 0:
-        return Estimate(q, -math.inf, math.inf, n, method)
-    # the ratios that are ruled out lie between the roots, if at all; a part of them below 0 can't be anyway
-    ruled_out = a < 0 and (b + root) / a < 0 < (b - root) / a
-    return Estimate(q, (b - root) / a if ruled_out else 0.0, math.inf, n, method)
+        return math.nan, "one cluster: no p"
+    if se > 1e-12 * max(1.0, abs(center)):
+        return 2 * float(stats.t.sf(abs(center) / se, g - 1)), told
+    if bounds is None:
+        return math.nan, "no spread: no p"
+    unlike = center / (center - bounds[0 if center > 0 else 1]) if center else 0.0
+    return min(1.0, 2 * (1 - unlike) ** g), f"exact bound, no spread, {g} clusters"
 
 
 def two_groups(a: ArrayLike, b: ArrayLike) -> TwoGroups:
@@ -204,7 +144,7 @@ def two_groups(a: ArrayLike, b: ArrayLike) -> TwoGroups:
     """
     from scipy import optimize, special, stats
 
-    (a,), (b,) = _columns("two_groups", a), _columns("two_groups", b)
+    (a,), (b,) = columns_of("two_groups", a), columns_of("two_groups", b)
     n = len(a) + len(b)
     value = float(a.mean() - b.mean()) if len(a) and len(b) else math.nan
     few = min(len(a), len(b)) < 2
@@ -261,13 +201,14 @@ def holm(p_values: Sequence[float] | np.ndarray) -> np.ndarray:
     return adjusted
 
 
-def log_odds(treated: ArrayLike, control: ArrayLike, clusters: ArrayLike) -> Estimate:
+def log_odds(treated: ArrayLike, control: ArrayLike, clusters: ArrayLike, second: ArrayLike | None = None) -> Estimate:
     """The logit of the mean of `treated` minus that of `control`, on 0-1, of paired rows.
 
     Each mean is drawn towards one half by half a success and half a failure, (sum + 0.5) / (n + 1), so that means of
-    0 and 1 have a logit too. The interval leaves out one cluster at a time (jackknife), t with G-1 degrees of freedom.
+    0 and 1 have a logit too. The interval leaves out one cluster at a time (jackknife), t with G-1 degrees of freedom;
+    with clusters of a `second` kind the variances are put together as in `mean_two_way`.
     Where a column does not differ between clusters the jackknife would be too sure; the ends are then those of the two
-    means' own 97.5 % intervals at their worst (`resample.mean`), and can be infinite. Five to 20 clusters, means of .02
+    means' own 97.5 % intervals at their worst, and can be infinite. Five to 20 clusters, means of .02
     to .98: the interval held the truth 95 to 98 times in 100. NaN with fewer than two clusters.
 
     The percent by which a mean grew is no summary where it grew from near 0: it has no upper limit, a success more in
@@ -275,31 +216,44 @@ def log_odds(treated: ArrayLike, control: ArrayLike, clusters: ArrayLike) -> Est
     """
     from scipy import stats
 
-    t, c = _columns("log_odds", treated, control)
+    t, c = columns_of("log_odds", treated, control)
     if len(t) == 0:
         return NOTHING
     if min(t.min(), c.min()) < 0 or max(t.max(), c.max()) > 1:
         raise ValueError("log_odds: values must lie in 0-1")
-    names, groups = np.unique(np.asarray(clusters), return_inverse=True)
-    n, g = len(t), len(names)
-    size, sums = np.bincount(groups), [np.bincount(groups, column) for column in (t, c)]
+    n, kinds = len(t), [clusters] if second is None else [clusters, second]
 
     def difference(n: np.ndarray | int, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         return np.log((one + 0.5) / (n - one + 0.5)) - np.log((other + 0.5) / (n - other + 0.5))
 
-    value = float(difference(n, t.sum(), c.sum()))
+    def sums(names: ArrayLike) -> list[np.ndarray]:
+        groups = np.unique(np.asarray(names), return_inverse=True)[1]
+        return [np.bincount(groups, column) for column in (np.ones(n), t, c)]
+
+    def jackknifed(names: ArrayLike) -> float:
+        size, *both = sums(names)
+        without = difference(n - size, *(column.sum() - column for column in both))
+        return (len(size) - 1) / len(size) * float(np.sum((without - without.mean()) ** 2))
+
+    value, g = float(difference(n, t.sum(), c.sum())), min(map(count, kinds))
     if g < 2:
         return Estimate(value, math.nan, math.nan, n, "one cluster: no interval")
-    if any(np.ptp(column / size) <= 1e-12 for column in sums):
-        one, other = (resample.mean(column, clusters, (0.0, 1.0), 0.975) for column in (t, c))
+    crossing = "" if second is None else f", two-way ({count(clusters)} x {count(second)})"
+    means = [[column / size for column in both] for size, *both in map(sums, kinds)]
+    if any(all(np.ptp(column) <= 1e-12 for column in one) for one in zip(*means, strict=True)):
+        one, other = (
+            resample.mean(column, clusters, (0.0, 1.0), 0.975)
+            if second is None
+            else mean_two_way(column, clusters, second, (0.0, 1.0), 0.975)
+            for column in (t, c)
+        )
         low, high = _logit(one.low) - _logit(other.high), _logit(one.high) - _logit(other.low)
-        return Estimate(value, low, high, n, f"from the intervals of both means, no spread, {g} clusters")
-    without = difference(n - size, *(column.sum() - column for column in sums))
-    se = math.sqrt((g - 1) / g * float(np.sum((without - without.mean()) ** 2)))
+        return Estimate(value, low, high, n, f"from the intervals of both means, no spread, {g} clusters{crossing}")
+    se, _ = _two_way(jackknifed, clusters, second)
     if se <= 1e-12:
         return Estimate(value, math.nan, math.nan, n, "no spread: no interval")
     half = float(stats.t.ppf(0.975, g - 1)) * se
-    return Estimate(value, value - half, value + half, n, f"jackknife, t, {g} clusters")
+    return Estimate(value, value - half, value + half, n, f"jackknife, t, {g} clusters{crossing}")
 
 
 def _logit(p: float) -> float:

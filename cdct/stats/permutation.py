@@ -16,9 +16,10 @@ DRAWS = 20_000
 def sign_flip(differences: ArrayLike, clusters: ArrayLike, seed: int = 0) -> float:
     """The two-sided p of a mean difference of 0, by turning the signs of whole clusters (Fisher's randomisation test).
 
-    The differences of one cluster are turned together, since they are not independent. Exact, so that G clusters give
-    no p below 2 / 2^G; with more than `MOST_CLUSTERS` a seeded sample of turns, the observed one among them. Sums that
-    differ by less than rounding count as equal to the observed one. NaN without differences.
+    The differences of one cluster are turned together, since they are not independent. Clusters of one kind alone are
+    minded: where models are pooled that share texts, the test is `cdct.stats.association.mean_test`. Exact, so that G
+    clusters give no p below 2 / 2^G; with more than `MOST_CLUSTERS` a seeded sample of turns, the observed one among
+    them. Sums that differ by less than rounding count as equal to the observed one. NaN without differences.
     """
     x = np.asarray(differences, dtype=float)
     if np.isnan(x).any():
