@@ -281,7 +281,6 @@ def test_planted_tiers_and_a_planted_split_of_variance_come_back(store_path: str
         assert row["n"] == 48
 
 
-@pytest.mark.filterwarnings("ignore:Precision loss")  # in one world three models happen to have the same mean
 def test_intervals_of_tiers_and_shares_hold_the_truth() -> None:
     groups, parts = [], []
     for world in range(40):

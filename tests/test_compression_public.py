@@ -47,6 +47,7 @@ from cdct.compression.reliability import pooling_notes, votes_by_level
 from cdct.core import KEYS, read_table, save_tables
 from cdct.stats.agreement import agreement
 from cdct.stats.association import log_odds, mean_two_way
+from cdct.stats.resample import Estimate
 
 PUBLIC = Path(
     os.environ.get("CDCT_PUBLIC") or Path(cdct.__file__).resolve().parents[2] / "shared" / "data" / "cdct_public"
@@ -739,6 +740,64 @@ def test_a_folder_with_one_judge_and_without_trials_is_read_too(write: Callable[
     assert set(agreement_table["method"]) == {"fewer than two judges"}
     assert pooling_notes(agreement_table, ["arm", "metric", "cut"]).empty
     assert len(public_findings(tables)) == 4  # nothing of kappa, nothing of gains
+
+
+def test_shares_of_dips_by_hand(write: Callable[..., Path]) -> None:
+    table = dip_shares(public_tables(str(lab(write)))["cdct_public_dips"]).set_index(["arm", "metric"])
+    every, none = (table.loc[(arm, "cc")] for arm in ("as-released", "as-released-short"))
+    assert (every["estimate"], every["n"], none["estimate"], none["n"]) == (1, 6, 0, 6)
+    assert (every["low"], none["high"]) == pytest.approx((0.025 ** (1 / 2), 1 - 0.025 ** (1 / 2)))
+    assert every["method"].endswith("2 clusters (concept)")
+
+
+def test_the_widest_interval_is_taken_and_none_at_all_before_it() -> None:
+    narrow = Estimate(0.5, 0.4, 0.6, 9, "t, 9 clusters")
+    wide = narrow._replace(low=0.2, high=0.8, method="t, 3 clusters")
+    assert widest({"model": narrow, "concept": wide}) == wide._replace(method="t, 3 clusters (concept)")
+    assert widest({"model": wide, "concept": narrow}).method == "t, 3 clusters (model)"
+    few = narrow._replace(low=math.nan, high=math.nan, method="2 clusters: no interval")
+    assert math.isnan(widest({"model": wide, "concept": few}).low)
+    lone = few._replace(method="one cluster: no interval")  # which says nothing of others, and is no reason
+    assert widest({"model": lone, "concept": narrow}).low == 0.4
+    assert widest({"model": lone, "concept": lone}) == lone
+
+
+def test_the_papers_kappa_stands_beside_its_own_files_alone(
+    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CDCT_PUBLIC", raising=False)
+    for folder, printed in ((None, 0.90), (str(lab(write)), math.nan)):
+        tables = public_tables(folder)
+        kappa = public_kappas(votes_by_level(tables["cdct_public_votes"]), tables)
+        assert len(kappa) == 2 * 6  # two cuts, five levels and all of them
+        assert set(kappa["metric"] + kappa["arm"]) == {"CCas-released"}
+        assert kappa.loc[kappa["c"] == "all", "published"].tolist() == pytest.approx([printed] * 2, nan_ok=True)
+        assert kappa.loc[kappa["c"] != "all", "published"].isna().all()
+
+
+def test_what_files_lack_is_told(write: Callable[..., Path]) -> None:
+    assert public_warnings(public_tables(str(lab(write)))).empty
+    votes = {"A": {"CC": 0.9, "SA": 0.9, "FC": 0.9}, "B": {"CC": None, "SA": 0.9, "FC": 0.9}}
+    lost = result(level(0.0, votes=votes), jury_models=["A", "B"], subject_model="z")
+    lost["failed_levels"] = [{"compression_level": 0.5, "error": "no answer"}]
+    (write() / "results_jury" / "lost.json").write_text(json.dumps(lost), encoding="utf-8")
+    found = public_warnings(public_tables(str(write())))
+    assert set(found["level"]) == {"warning"}
+    present, alone = (
+        "means are of the judges present, agreement is of complete juries",
+        "agreement is of one size alone",
+    )
+    assert found["text"].tolist() == [
+        "4 of 65 levels have no reply",
+        f"as-released: 5 of 35 levels lack a judge's CC (coverage 85.7 %): {present}",
+        f"as-released: 4 of 35 levels lack a judge's FC (coverage 88.6 %): {present}",
+        f"as-released: juries differ in size (FC: 1 of 2, 30 of 3 judges); {alone}",
+        f"as-released: 4 of 35 levels lack a judge's SA (coverage 88.6 %): {present}",
+        f"as-released: juries differ in size (SA: 1 of 2, 30 of 3 judges); {alone}",
+        "z: 3 of 5 levels could not be scored (the files have no such level)",
+        "z: 1 of 5 levels could not be scored (no answer)",
+        "judge B: 1 of 183 scores are missing (no score)",
+    ]
 
 
 def test_curves_with_holes_alone_are_no_finding(write: Callable[..., Path]) -> None:
