@@ -497,21 +497,21 @@ def test_nothing_is_said_of_what_was_not_seen() -> None:
             "inside",
             None,
             {},
-            ["Told other limits at other levels, it writes 35 words on average "],
+            ["Asked for exactly 35 words (but at c = 0, without a limit) it writes 35 words on average "],
             ["; of 32 replies 32 keep the limit, and 32 come within 3 words (inside)."],
         ),
         (
             "inside",
             None,
             {"limit": 60, "mode": "at most", "compressor": "written"},
-            ["Told other limits at other levels, it writes 35 words on average "],
+            ["Asked for at most 60 words (but at c = 0, without a limit) it writes 35 words on average "],
             ["; of 32 replies 32 keep the limit, and 32 come within 3 words (inside, at most 60 words)."],
         ),
         (
             "inside",
             [0.0],
             {},
-            ["Told no number of words, it writes 35 words on average "],
+            ["Told no limit, it writes 35 words on average "],
             ["(no interval) (inside)."],
         ),
         (
@@ -524,7 +524,7 @@ def test_nothing_is_said_of_what_was_not_seen() -> None:
             ],
             [
                 "that is a rise or a fall, not an arch (as-released).",
-                "; of 40 replies 24 keep the limit that they are judged by, and 24 come within 3 words (as-released).",
+                "; of 24 replies 8 keep the limit that they are judged by, and 8 come within 3 words (as-released).",
             ],
         ),
         (
@@ -533,11 +533,11 @@ def test_nothing_is_said_of_what_was_not_seen() -> None:
             {},
             [
                 "The middle, c = 0.5, lies above the mean of the ends by 0.35 of 1 [",
-                "Told no number of words, it writes 35 words on av",
+                "Asked for 2 to 3 sentences it writes 35 words on av",
             ],
             [
                 "that is a rise or a fall, not an arch (as-released-short).",
-                "; of 40 replies 24 keep the limit that they are judged by, and 24 come within 3 words "
+                "; of 24 replies 8 keep the limit that they are judged by, and 8 come within 3 words "
                 "(as-released-short).",
             ],
         ),
