@@ -164,6 +164,7 @@ class Benchmark:
 def _load_benchmarks() -> None:
     import cdct.ceiling  # noqa: F401 - importing a benchmark registers it
     import cdct.compression  # noqa: F401
+    import cdct.jury  # noqa: F401
 
 
 BENCHMARKS = Registry("benchmark", load=_load_benchmarks)

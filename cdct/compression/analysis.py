@@ -229,25 +229,29 @@ def published_dips() -> dict[str, float]:
 
 
 def context_words(items: Sequence[Item]) -> pd.Series:
-    """The mean number of words of the context by level c, counted in the texts."""
+    """The mean number of words of the context by level c, counted in the texts that there are."""
     import pandas as pd
 
-    counts = pd.DataFrame([{"c": item.params["c"], "words": len(words(item.meta["context"]))} for item in items])
+    texts = [(item.params["c"], item.meta["context"]) for item in items if item.meta["context"] is not None]
+    counts = pd.DataFrame([(c, len(words(text))) for c, text in texts], columns=["c", "words"])
     return counts.groupby("c")["words"].mean().round()
 
 
 def examples(rows: pd.DataFrame, replies: pd.DataFrame) -> pd.DataFrame:
     """For each model and level the reply that comes nearest to the limit and the one that misses it most.
 
+    A reply that no limit binds neither keeps nor misses one, and is not among them.
     Columns: model, c, which, concept, words, cc, coverage, text (to be escaped by whoever shows it, as pandas does).
     """
     import pandas as pd
 
     texts = replies.set_index(KEYS)["text"]
+    bound = scored(final(rows, ["model"])).dropna(subset=["deviation"])
     out = []
-    for (model, c), cell in scored(final(rows, ["model"])).groupby(["model", "c"], sort=True):
+    for (model, c), cell in bound.groupby(["model", "c"], sort=True):
         ranked = cell.assign(off=cell["deviation"].abs()).sort_values(["off", "concept"])
         for which, row in (("nearest", ranked.iloc[0]), ("farthest", ranked.iloc[-1])):
             shown = row[["concept", "words", "cc", "coverage"]].to_dict() | {"text": texts.loc[tuple(row[KEYS])]}
             out.append({"model": model, "c": c, "which": which} | shown)
-    return pd.DataFrame(out).round(2)
+    columns = ["model", "c", "which", "concept", "words", "cc", "coverage", "text"]
+    return pd.DataFrame(out, columns=columns).round(2)

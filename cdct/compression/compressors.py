@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cdct.compression.items import Concept, concepts, within_tolerance
-from cdct.core import BENCHMARKS, Arm, Benchmark, Item, Messages, unknown
+from cdct.compression.items import LIMIT, MODES, WRITTEN, Concept, concepts, generate, within_tolerance
+from cdct.core import BENCHMARKS, KEYS, Arm, Benchmark, Item, Messages, unknown
 from cdct.extract import extract_text
+from cdct.stats import resample
 from cdct.text import WORD_RULE, word_form, word_forms, words
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def _protocol(item: Item, previous: Sequence[str]) -> Messages | None:
 def accepted(items: Sequence[Item], replies: pd.DataFrame) -> pd.DataFrame:
     """One row per model and text: whether an attempt had the right length, 2 words exactly or within a tenth of more.
 
+    A reply that was cut, filtered or flagged as a refusal is no text, whatever its length.
+
     Columns: model, concept, c, target, attempts, words (of the last attempt; NaN without any), accepted, text ("" where
     none was accepted), reason ("" or why there is none).
     """
@@ -104,15 +107,19 @@ def accepted(items: Sequence[Item], replies: pd.DataFrame) -> pd.DataFrame:
     known = {item.id: item for item in items}
     rows = []
     for (model, name), turns in replies[replies["sample"] == 0].groupby(["model", "item"], sort=False):
+        if name not in known:
+            raise ValueError(f"accepted: the reply to {name!r} belongs to none of the {len(known)} items given")
         last = turns.sort_values("turn").iloc[-1]
         item, text = known[name], last["text"] if isinstance(last["text"], str) else None
         count, fits = (float("nan"), False) if text is None else _within(item, text)
         target = item.params["level_words"]
-        reason = f"{last['status']}: no text" if text is None else f"{count} words instead of {target}"
+        reason = f"{count} words instead of {target}"
+        if text is None or last["status"] != "ok":
+            fits, reason = False, f"{last['status']}: no text"
         rows.append(
             {"model": model, "concept": item.params["concept"], "c": item.params["c"], "target": target}
             | {"attempts": len(turns), "words": count, "accepted": fits}
-            | {"text": extract_text(text).answer if fits and text else "", "reason": "" if fits else reason}
+            | {"text": extract_text(text).answer if fits else "", "reason": "" if fits else reason}
         )
     columns = ["model", "concept", "c", "target", "attempts", "words", "accepted", "text", "reason"]
     return pd.DataFrame(rows, columns=columns)
@@ -120,8 +127,62 @@ def accepted(items: Sequence[Item], replies: pd.DataFrame) -> pd.DataFrame:
 
 def accepted_texts(table: pd.DataFrame, model: str) -> dict[tuple[str, float], str | None]:
     """(concept, c) -> the text that a model made, None where none was accepted: what `generate` takes as `texts`."""
+    if model not in set(table["model"]):
+        raise ValueError(unknown("model", model, dict.fromkeys(table["model"])))
     own = table[table["model"] == model]
     return {(row.concept, float(row.c)): row.text if row.accepted else None for row in own.itertuples()}
+
+
+def acceptance(table: pd.DataFrame) -> pd.DataFrame:
+    """The share of the texts of `accepted` that have the right length, for each model and level.
+
+    Columns: model, c, target, estimate, low, high, n, attempts and words (means, words of the last attempts), method.
+    """
+    import pandas as pd
+
+    out = []
+    for (model, c), cell in table.groupby(["model", "c"], sort=True):
+        share = resample.mean(cell["accepted"].astype(float), cell["concept"], (0.0, 1.0))
+        means = {name: cell[name].mean() for name in ("target", "attempts", "words")}
+        out.append({"model": model, "c": c} | means | share._asdict())
+    columns = ["model", "c", "target", "estimate", "low", "high", "n", "attempts", "words", "method"]
+    return pd.DataFrame(out, columns=columns)
+
+
+def generate_by(
+    compressors: Sequence[str],
+    table: pd.DataFrame,
+    concepts: Sequence[str] | None = None,
+    levels: Sequence[float] | None = None,
+    limit: int = LIMIT,
+    mode: str = MODES[0],
+) -> list[Item]:
+    """The items of several compressors, one set after the other: those made here, and models by their texts in `table`.
+
+    `table` is that of `accepted`, the rest as for `generate`.
+    """
+    items = []
+    for name in compressors:
+        texts = None if name in (WRITTEN, *COMPRESSORS) else accepted_texts(table, name)
+        items += generate(0, concepts, levels, limit, mode, name, texts)
+    return items
+
+
+def text_rows(items: Sequence[Item]) -> pd.DataFrame:
+    """The compressed texts themselves, scored as if they were replies: their words and the key points that they cover.
+
+    The columns of `score` and text, with the model "texts"; a text that was not made has a row without numbers.
+    """
+    import pandas as pd
+
+    from cdct.compression.score import score
+
+    texts = {item.id: item.meta["context"] for item in items}
+    keys = {"benchmark": "cdct", "arm": "baseline", "model": "texts", "sample": 0, "turn": 0}
+    made = [{**keys, "item": name, "text": text} for name, text in texts.items() if text is not None]
+    replies = pd.DataFrame(made, columns=[*KEYS, "text"]).assign(status="ok", finish_reason="stop")
+    rows = score(items, replies)
+    return rows.assign(text=rows["item"].map(texts))
 
 
 _ARM = Arm("protocol", f"compressed to a number of words, in {ATTEMPTS} attempts at most", _protocol)

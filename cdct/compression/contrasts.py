@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cdct.compression.analysis import CLUSTER, CONDITION, bounds_of, dips, final
+from cdct.compression.analysis import CLUSTER, bounds_of, dips, final
 from cdct.compression.prompts import BASELINE
 from cdct.stats import association, permutation, resample, variance
 
@@ -23,14 +23,26 @@ PAIR = ["model", CLUSTER, "c"]
 def _cells(rows: pd.DataFrame, metric: str, by: Sequence[str] = ()) -> pd.DataFrame:
     """The mean over samples of a metric for every model, concept, level (and `by`), missing ones as NaN."""
     bounds_of(metric, rows)
-    return final(rows, [*PAIR, *by]).groupby([*by, *PAIR, "domain"], sort=True)[metric].mean().reset_index()
+    names = list(dict.fromkeys([*by, *PAIR, "domain"]))
+    return final(rows, by).groupby(names, sort=True)[metric].mean().reset_index()
+
+
+FEW_MODELS = 3
+"""With fewer models than this, the spread between them says nothing: intervals rest on concepts, for these models."""
+
+
+def _mean(values: pd.Series, cells: pd.DataFrame, bounds: tuple[float, float] | None) -> resample.Estimate:
+    """A mean over models and concepts: clustered by both, by concept alone where there are fewer than `FEW_MODELS`."""
+    if len(cells["model"].unique()) < FEW_MODELS:
+        return resample.mean(values, cells[CLUSTER], bounds)
+    return association.mean_two_way(values, cells["model"], cells[CLUSTER], bounds)
 
 
 def _paired(differences: pd.DataFrame, metric_range: tuple[float, float] | None) -> dict[str, Any]:
-    """A mean difference with its interval (clustered by model and concept) and exact p (signs turned by concept)."""
+    """A mean difference with its interval (see `_mean`) and its exact p (signs turned by concept)."""
     found = differences.dropna(subset=["difference"])
     span = None if metric_range is None else (metric_range[0] - metric_range[1], metric_range[1] - metric_range[0])
-    estimate = association.mean_two_way(found["difference"], found["model"], found[CLUSTER], span)
+    estimate = _mean(found["difference"], found, span)
     p = permutation.sign_flip(found["difference"], found[CLUSTER])
     numbers = {name: getattr(estimate, name) for name in ("estimate", "low", "high", "n")}
     return numbers | {"n_unscored": len(differences) - len(found), "p": p, "method": estimate.method}
@@ -45,8 +57,8 @@ def level_differences(rows: pd.DataFrame, metric: str = "cc", by: Sequence[str] 
     import pandas as pd
 
     out = []
-    for names, cell in _groups(_cells(rows, metric, [*by, *_spare(by)]), by):
-        wide = cell.pivot_table(index=["model", CLUSTER], columns="c", values=metric, dropna=False)
+    for names, cell in _groups(_cells(rows, metric, by), by):
+        wide = cell.set_index(PAIR)[metric].unstack("c")  # noqa: PD010 - pivot_table adds pairs that nobody asked
         levels = list(wide.columns)
         middle = levels[len(levels) // 2]
         table = [
@@ -72,15 +84,13 @@ def arm_effects(
     """
     import pandas as pd
 
-    if baseline not in set(rows[of]):
+    if len(rows) and baseline not in set(rows[of]):
         raise ValueError(f"no rows of the {of} {baseline!r} to compare with; there are {sorted(set(rows[of]))}")
     out: list[dict[str, Any]] = []
-    spare = _spare([*by, of])
-    for names, cell in _groups(_cells(rows, metric, list(dict.fromkeys([*spare, *by, of]))), by):
-        keys = list(dict.fromkeys([*PAIR, *spare, *by]))
-        wide = cell.pivot_table(index=keys, columns=of, values=metric, dropna=False, observed=True).reset_index()
-        for arm in [name for name in dict.fromkeys(rows[of]) if name != baseline and name in wide]:
-            asked = cell[cell[of] == arm].merge(cell[cell[of] == baseline], on=keys, suffixes=("_arm", "_base"))
+    for names, cell in _groups(_cells(rows, metric, [*by, of]), by):
+        found = set(cell[of])
+        for arm in [name for name in dict.fromkeys(rows[of]) if name != baseline and name in found]:
+            asked = cell[cell[of] == arm].merge(cell[cell[of] == baseline], on=PAIR, suffixes=("_arm", "_base"))
             pairs = asked.assign(difference=asked[f"{metric}_arm"] - asked[f"{metric}_base"])
             whole = pairs.dropna(subset=["difference"])
             means = {"baseline": whole[f"{metric}_base"].mean(), "treated": whole[f"{metric}_arm"].mean()}
@@ -107,7 +117,9 @@ def kept_flips(
     import pandas as pd
 
     keys = [*PAIR, "sample"]
-    rows = final(rows, [*CONDITION])
+    if metric not in ("exact", "near"):
+        raise ValueError(f"kept_flips: metric must be 'exact' or 'near', which are kept or not, got {metric!r}")
+    rows = final(rows, [*by, "arm"])
     out = []
     for names, cell in _groups(rows, by):
         base = cell[cell["arm"] == baseline]
@@ -150,22 +162,18 @@ def changes(rows: pd.DataFrame, second: str = "coverage", by: Sequence[str] = ("
     import pandas as pd
 
     out = []
-    tables = {metric: _cells(rows, metric, [*by, *_spare(by)]) for metric in ("cc", second)}
+    tables = {metric: _cells(rows, metric, by) for metric in ("cc", second)}
     merged = tables["cc"].assign(**{second: tables[second][second]})
     for names, cell in _groups(merged, by):
-        wide = cell.pivot_table(index=["model", CLUSTER], columns="c", values=["cc", second], dropna=False)
+        wide = cell.set_index(PAIR)[["cc", second]].unstack("c")  # noqa: PD010 - as above
         levels = sorted(cell["c"].unique())
-        for low in dict.fromkeys([levels[len(levels) // 2], levels[0]]):
+        for low in [c for c in dict.fromkeys([levels[len(levels) // 2], levels[0]]) if c != levels[-1]]:
             found = pd.DataFrame({metric: wide[metric][low] - wide[metric][levels[-1]] for metric in ("cc", second)})
             whole = found.dropna().reset_index()
             shared = {**names, "contrast": f"c = {levels[-1]:g} to {low:g}"}
             sizes = whole.assign(cc=whole["cc"].abs(), **{second: whole[second].abs()})
-            estimates = {
-                metric: association.mean_two_way(whole[metric], whole["model"], whole[CLUSTER], (-1.0, 1.0))
-                for metric in ("cc", second)
-            } | {
-                f"|{metric}|": association.mean_two_way(sizes[metric], sizes["model"], sizes[CLUSTER], (0.0, 1.0))
-                for metric in ("cc", second)
+            estimates = {metric: _mean(whole[metric], whole, (-1.0, 1.0)) for metric in ("cc", second)} | {
+                f"|{metric}|": _mean(sizes[metric], sizes, (0.0, 1.0)) for metric in ("cc", second)
             }
             estimates["ratio"] = association.ratio(sizes["cc"], sizes[second], sizes[CLUSTER])
             for measure, estimate in estimates.items():
@@ -178,7 +186,7 @@ def orthogonality(rows: pd.DataFrame, second: str = "coverage") -> pd.DataFrame:
     """Pearson's r of compliance with meaning: over all replies, and within each level.
 
     Levels may move both, so the correlation over all mixes levels with replies; those within a level don't.
-    Intervals and p are clustered by concept, and by model where there are several. Columns: c ("all" or a level),
+    Intervals and p are clustered by concept, and by model where there are three or more. Columns: c ("all" or a level),
     estimate, low, high, p, n, n_unscored, method.
     """
     import pandas as pd
@@ -186,9 +194,9 @@ def orthogonality(rows: pd.DataFrame, second: str = "coverage") -> pd.DataFrame:
     rows = final(rows, [])
     bounds_of(second, rows)
     out = []
-    for name, cell in [("all", rows), *((f"{c:g}", cell) for c, cell in rows.groupby("c", sort=True))]:
+    for name, cell in _all_and_each_level(rows):
         found = cell.dropna(subset=["cc", second])
-        several = len(found["model"].unique()) > 1
+        several = found["model"].nunique() > 2
         r = association.correlation(found["cc"], found[second], found[CLUSTER], found["model"] if several else None)
         out.append({"c": name, "p": r.p, "n_unscored": len(cell) - len(found)} | r.estimate._asdict())
     return pd.DataFrame(out, columns=["c", "estimate", "low", "high", "p", "n", "n_unscored", "method"])
@@ -204,9 +212,9 @@ def tiers(rows: pd.DataFrame, tier_of: Mapping[str, str], metric: str = "cc") ->
     import pandas as pd
 
     cells = _cells(rows, metric)
-    cells = cells.assign(tier=cells["model"].map(tier_of).fillna(""))
+    cells = cells.assign(tier=[tier_of.get(model, "") for model in cells["model"]])
     out = []
-    for name, cell in [("all", cells), *((f"{c:g}", cell) for c, cell in cells.groupby("c", sort=True))]:
+    for name, cell in _all_and_each_level(cells):
         means = cell.groupby(["tier", "model"])[metric].mean().dropna()
         groups = [means[means.index.get_level_values("tier") == tier] for tier in ("reasoning", "efficient")]
         left = cell["model"].nunique() - sum(map(len, groups))
@@ -221,12 +229,35 @@ def tiers(rows: pd.DataFrame, tier_of: Mapping[str, str], metric: str = "cc") ->
     return pd.DataFrame(out, columns=columns)
 
 
+def published_tiers() -> pd.DataFrame:
+    """The same comparison of the means that the paper prints in its Table 1, on 0-1: reasoning minus efficient models.
+
+    Columns: measure, estimate, low, high, p, n_reasoning, n_efficient, printed, method. The paper prints 27.5 % and
+    d = .96 for them (section 4.4), which do not follow.
+    """
+    import pandas as pd
+
+    from cdct.core import read_table
+
+    means = read_table("data/published/cdct_t1_models.csv")
+    groups = [means.loc[means["group"] == tier, "CC_mean_0_10"] / 10 for tier in ("reasoning", "efficient")]
+    found = association.two_groups(*groups)
+    sizes = {"p": found.p, "n_reasoning": len(groups[0]), "n_efficient": len(groups[1])}
+    percent = resample.NOTHING._replace(
+        estimate=100 * (groups[0].mean() / groups[1].mean() - 1), method="ratio of the means"
+    )
+    measures = (("difference", found.difference, None), ("percent", percent, 27.5), ("hedges g", found.hedges_g, 0.96))
+    rows = [{"measure": name, "printed": says} | sizes | one._asdict() for name, one, says in measures]
+    columns = ["measure", "estimate", "low", "high", "p", "n_reasoning", "n_efficient", "printed", "method"]
+    return pd.DataFrame(rows, columns=columns)
+
+
 def dip_variance(rows: pd.DataFrame, metric: str = "cc") -> pd.DataFrame:
     """How the magnitude of dips splits into models, concepts and the rest (the paper's prediction 4).
 
     One row per component: see `cdct.stats.variance.variance_split`.
     """
-    table = dips(final(rows, []), metric).dropna(subset=["magnitude"])
+    table = dips(final(rows, []), metric)
     return variance.variance_split(table["magnitude"], table["model"], table[CLUSTER])
 
 
@@ -239,7 +270,7 @@ def troughs(table: pd.DataFrame, by: Sequence[str] = ("model",)) -> pd.DataFrame
     import pandas as pd
 
     out = []
-    for names, cell in _groups(table, by):
+    for names, cell in _groups(final(table, [*by, "turn"]), by):  # its rows are curves, which have no turns
         found = cell.dropna(subset=["trough"])
         for c in sorted(table["trough"].dropna().unique()):
             at = resample.mean((found["trough"] == c).astype(float), found[CLUSTER], (0.0, 1.0))
@@ -247,9 +278,9 @@ def troughs(table: pd.DataFrame, by: Sequence[str] = ("model",)) -> pd.DataFrame
     return pd.DataFrame(out, columns=[*by, "c", "estimate", "low", "high", "n", "n_unscored", "method"])
 
 
-def _spare(by: Sequence[str]) -> list[str]:
-    """The columns that name a condition and are not in `by`."""
-    return [name for name in CONDITION if name not in by]
+def _all_and_each_level(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    levels = [(f"{c:g}", cell) for c, cell in rows.groupby("c", sort=True)]
+    return [("all", rows), *levels] if levels else []
 
 
 def _groups(table: pd.DataFrame, by: Sequence[str]) -> list[tuple[dict[str, Any], pd.DataFrame]]:

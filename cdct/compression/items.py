@@ -28,6 +28,7 @@ WRITTEN = "written"
 """The compressor of the committed texts: people."""
 PLACE = "{limit_words}"
 """Where a text of the arm `inside` holds its limit."""
+_PLACES = re.compile(r"\{\w+\}")
 _TERM = re.compile(r"[^\s*]+\*?")
 
 
@@ -110,8 +111,16 @@ def read_concept(path: Path) -> Concept:
         points[point["id"]] = KeyPoint(point["id"], point["text"], tuple(map(tuple, point["any"])))
     levels = _levels(where, "level", data["levels"])
     prompts = _levels(f"{where}: inside", "level", data.get("inside", []))
-    if prompts and list(prompts) != list(levels):
-        raise ValueError(f"{where}: inside has other levels c than `levels`: {', '.join(map(str, prompts))}")
+    for c, (_, text) in prompts.items():
+        for place in _PLACES.findall(text):
+            if place != PLACE:
+                raise ValueError(f"{where}: inside: the text at c = {c:g}: {unknown('place', place, [PLACE])}")
+    if held := [f"{c:g}" for c, (_, text) in levels.items() if PLACE in text]:
+        raise ValueError(f"{where}: {PLACE} stands in the text at c = {', '.join(held)}; its place is in [[inside]]")
+    targets, lengths = ({c: target for c, (target, _) in texts.items()} for texts in (prompts, levels))
+    if prompts and targets != lengths:
+        found = ", ".join(f"{c:g} ({target})" for c, target in targets.items())
+        raise ValueError(f"{where}: inside must have the levels c, and words, of `levels`, got {found}")
     return Concept(
         path.stem,
         data["name"],

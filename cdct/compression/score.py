@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Mapping, Sequence
@@ -135,7 +136,7 @@ def _counted(item: Item, arm: str, text: str | None, finish_reason: str | None) 
         "flags": " ".join([*found.flags, *([found.status] if found.status != "ok" else [])]),
         "words": count,
         "coverage": coverage(found.answer, item.truth["key_points"]),
-        "cc_told": None if told is None else _points(count, told) / 10,
+        "cc_told": math.nan if told is None else _points(count, told) / 10,
     }
     if judged is None:
         return row | {"unscored": "limit absent"}
