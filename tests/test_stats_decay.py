@@ -212,6 +212,14 @@ def test_the_interval_inverts_the_distribution_of_the_estimate() -> None:
             assert chance(high[row], u >= u[row] - 1e-9) == pytest.approx(0.025, abs=1e-4)
 
 
+@pytest.mark.parametrize("depth", [1, 3, 50, 1000])
+@pytest.mark.parametrize("n", [1, 2, 40])
+def test_without_a_success_at_one_depth_the_upper_end_is_clopper_and_pearsons(depth: int, n: int) -> None:
+    """P(no success) = (1 - p^N)^n = .025; one trial at depth 50 leaves p as high as .9995."""
+    fit = fit_geometric([depth], [0], [n], draws=10)
+    assert fit.high == pytest.approx(max((1 - 0.025 ** (1 / n)) ** (1 / depth), 0.5), abs=2e-6)
+
+
 def test_everything_right_leaves_room_below() -> None:
     fit = fit_geometric(PAPER, 40, 40, draws=50)
     assert (fit.p, fit.high, fit.bound, fit.boot_low, fit.boot_high) == (1, 1, "upper", 1, 1)

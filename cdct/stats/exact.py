@@ -32,7 +32,9 @@ def exact_ends(depths: np.ndarray, correct: np.ndarray, n: np.ndarray, u: np.nda
     ends[1, (correct == n).all(axis=1) & (n.sum(axis=1) > 0)] = 1
     weights = np.where(n > 0, depths / -np.expm1(-np.clip(u, 1e-9, 20)[:, None] * depths), 0)
     # where P(T >= t) can be 2.5 or 97.5 %: a grid of ln u, six orders of magnitude wide
-    near = np.log(np.clip(u, 0.1 / np.maximum(n @ depths, 1e-9), 20))
+    first_depth = np.where(n > 0, depths, math.inf).min(axis=1, initial=math.inf)
+    middle = np.where(np.isinf(u), 1 / first_depth, u)  # without successes the end can be close to p = 1
+    near = np.log(np.clip(middle, 0.1 / np.maximum(n @ depths, 1e-9), 20))
     tried = near[:, None] + np.linspace(-7, 7, 113)
     chance = np.exp(-np.exp(tried)[:, :, None] * depths)
     spread = np.sqrt(np.einsum("ij,ikj->ik", n * weights**2, chance * (1 - chance)))

@@ -218,7 +218,8 @@ def linear(depths: np.ndarray, correct: np.ndarray, n: np.ndarray) -> Form:
         x, c, f = depths[:above], correct[:, :above], failed[:, :above]
         for _ in range(50):
             middle = (low + high) / 2
-            grows = (f / middle[:, None] - c * x / (1 - middle[:, None] * x)).sum(axis=1) > 0
+            with np.errstate(divide="ignore", invalid="ignore"):  # middle has come to the end: 0 / 0 without successes
+                grows = (f / middle[:, None] - np.where(c > 0, c * x / (1 - middle[:, None] * x), 0)).sum(axis=1) > 0
             low, high = np.where(grows, middle, low), np.where(grows, high, middle)
         kept = np.clip(1 - middle[:, None] * depths, FLOOR, 1)
         found = (xlogy(correct, kept) + xlogy(failed, 1 - kept)).sum(axis=1)

@@ -39,8 +39,8 @@ class Reading:
 
     Of a state that was read: layout (spacing, quotes, brackets, separators, lines, markdown, JSON), order (keys, pairs,
     or the two agents of a pair in another order), wording (a relation in another form, or pairs listed as having none),
-    repeated (something twice, with the same value), prose (other words around it), several (more than one state: the
-    last was taken). No flag: the text is canonical.
+    told (in the words of an operation, which may be restated), repeated (something twice, with the same value),
+    prose (other words around it), several (more than one state: the last was taken). No flag: the text is canonical.
 
     Where there is no state, one reason: absent (nothing like a state), shape (begun, but not whole or not of the right
     form), conflict (one thing with two values), ambiguous (more than one state, and nothing says which one is meant).

@@ -8,19 +8,16 @@ event contradicts, and its first agent leaves all ties for the new one: every ev
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from cdct.ceiling.domains import Definition, Domain, Operation, Reading, runs, stands_alone, without_marks
+from cdct.ceiling.domains import Definition, Domain, Operation
+from cdct.ceiling.relations import ALLY, RIVAL, Relations, pair_of, read, render
 
 if TYPE_CHECKING:
     import numpy as np
 
-Relations = dict[str, str]
 AGENTS = "ABCDEFGHIJ"
-ALLY, RIVAL = "ally", "rival"
 _SIGN = {ALLY: 1, RIVAL: -1}
 _OPPOSITE = {ALLY: RIVAL, RIVAL: ALLY}
 
@@ -30,14 +27,10 @@ def start(rng: np.random.Generator) -> Relations:
     return {}
 
 
-def _pair(a: str, b: str) -> str:
-    return min(a, b) + max(a, b)
-
-
 def _drawn(state: Relations, rng: np.random.Generator, agree: bool) -> Operation:
     a, b = rng.choice(len(AGENTS), size=2, replace=False)
     drawn = (ALLY, RIVAL)[rng.integers(2)]  # drawn in any case, so that no state moves what is drawn after it
-    known = state.get(_pair(AGENTS[a], AGENTS[b]))
+    known = state.get(pair_of(AGENTS[a], AGENTS[b]))
     kind = drawn if known is None else known if agree else _OPPOSITE[known]
     return {"kind": kind, "pair": [AGENTS[a], AGENTS[b]]}
 
@@ -60,11 +53,13 @@ def _ties(state: Relations, agent: str) -> dict[str, int]:
 def apply(state: Relations, operation: Operation) -> Relations:
     """The relations after one event. ValueError where it contradicts: that is for `apply_churn`."""
     a, b = operation["pair"]
-    known = state.get(_pair(a, b))
+    known = state.get(pair_of(a, b))
     if known is not None and known != operation["kind"]:
-        raise ValueError(f"D3: an event must agree with the relation {_pair(a, b)}:{known}, got {operation['kind']!r}")
+        raise ValueError(
+            f"D3: an event must agree with the relation {pair_of(a, b)}:{known}, got {operation['kind']!r}"
+        )
     joined = {
-        _pair(x, y): ALLY if mine * theirs * _SIGN[operation["kind"]] > 0 else RIVAL
+        pair_of(x, y): ALLY if mine * theirs * _SIGN[operation["kind"]] > 0 else RIVAL
         for x, mine in _ties(state, a).items()
         for y, theirs in _ties(state, b).items()
         if known is None
@@ -75,7 +70,7 @@ def apply(state: Relations, operation: Operation) -> Relations:
 def apply_churn(state: Relations, operation: Operation) -> Relations:
     """The relations after one event; where it contradicts, its first agent has first lost all of its own."""
     a, b = operation["pair"]
-    if state.get(_pair(a, b), operation["kind"]) != operation["kind"]:
+    if state.get(pair_of(a, b), operation["kind"]) != operation["kind"]:
         state = {pair: kind for pair, kind in state.items() if a not in pair}
     return apply(state, operation)
 
@@ -86,82 +81,10 @@ def describe(operation: Operation) -> str:
     return f"{a} and {b} are now {'allies' if operation['kind'] == ALLY else 'rivals'}"
 
 
-def render(state: Relations) -> str:
-    """`AB:ally, AC:rival, BC:rival`; `none` where no pair has a relation."""
-    return ", ".join(f"{pair}:{state[pair]}" for pair in sorted(state)) or "none"
-
-
 def render_slots(state: Relations) -> str:
     """`P01[AB:ally AC:rival] P02[BC:rival] P03[] ...`: ten slots, each with the pairs that its agent begins."""
     own = [" ".join(f"{pair}:{state[pair]}" for pair in sorted(state) if pair[0] == agent) for agent in AGENTS]
     return " ".join(f"P{place:02d}[{pairs}]" for place, pairs in enumerate(own, start=1))
-
-
-_FORMS = {"ally": ALLY, "allies": ALLY, "allied": ALLY, "rival": RIVAL, "rivals": RIVAL}
-_FORMS |= dict.fromkeys(("none", "undetermined", "unknown"), "none")
-_FORM = rf"(?i:{'|'.join(_FORMS)})(?![^\W_])"
-_PART = re.compile(
-    r"(?<![^\W_])([A-Z])[\s\"'`*_]{0,4}(?:[-–,&/|]|and\b)?[\s\"'`*_]{0,4}([A-Z])(?![^\W_])[\s\"'`*_,|()\[\]]{0,8}"
-    rf"(?:[:=][\s\"'`*_|(\[]{{0,6}}(\w{{0,20}})|(?:(?:->|→|are\b)[\s\"'`*_|(\[]{{0,6}}|(?<=[\W_]))({_FORM}))",
-    re.ASCII,
-)
-"""Two agents and a relation: after a colon any word, so that a value that is none is not passed over."""
-_CHANGED = re.compile(rf"[\s\"'`*_]{{0,6}}(?:->|→|=)[\s\"'`*_]{{0,6}}{_FORM}")
-_BARE = re.compile(r"(?<![^\W_])[A-Z]{2,10}[\s,;&|\"'`*\])}]{1,9}(?:and\s)?\Z")
-"""Agents before the first pair without a relation of their own: one value for several pairs."""
-_SLOT = re.compile(r"\bP[ \t]?\d{1,2}\b[ \t]?[:=]?")
-_REMARK = re.compile(rf"\b(?!{_FORM})(?!and\b|are\b)[^\W\d_]*[a-z]{{2}}")
-_AROUND = " \t\r\n\"'`*_[](){}."
-
-
-def _relations(run: Sequence[re.Match[str]], body: str) -> Relations | str:
-    """The relations that a run of pairs states, undetermined ones as "none", or the reason why there are none."""
-    if _BARE.search(body, max(0, run[0].start() - 25), run[0].start()):
-        return "shape"
-    stated: Relations = {}
-    for part in run:
-        kind = _FORMS.get((part[3] or part[4] or "").lower())
-        if kind is None:
-            return "shape"
-        if stated.setdefault(_pair(part[1], part[2]), kind) != kind:
-            return "conflict"
-    return stated
-
-
-def read(text: str) -> Reading:
-    """The list of relations in a text; "none" or empty brackets alone are the empty one.
-
-    A list has no fixed length: of several with words between them the last one is taken only if none is longer, since a
-    shorter one could be the state, or a remark about what has changed. Other letters are read as agents.
-    """
-    core = text.strip(_AROUND)
-    if core.lower() == "none" or (not core and ("[" in text or "{" in text)):
-        return Reading({}, () if text.strip() == render({}) else ("layout",))
-    body, remarks = without_marks(_SLOT.sub(" ", text), _REMARK)
-    found = runs(_PART, body)
-    if not found:
-        return Reading(None, ("absent",))
-    if any(_CHANGED.match(body, run[-1].end()) for run in found):
-        return Reading(None, ("shape",))
-    lists = [_relations(run, body) for run in found]
-    run, stated = found[-1], lists[-1]
-    if isinstance(stated, str):
-        return Reading(None, (stated,))
-    if any(len(other) > len(run) for other in found):
-        return Reading(None, ("ambiguous",))
-    state = {pair: kind for pair, kind in sorted(stated.items()) if kind != "none"}
-    flags = ["layout"] if text.strip() != render(state) else []
-    if [*stated] != sorted(stated) or any(part[1] > part[2] for part in run):
-        flags.append("order")
-    if any((part[3] or part[4]) not in (ALLY, RIVAL) for part in run):
-        flags.append("wording")
-    if len(run) > len(stated):
-        flags.append("repeated")
-    if remarks or not stands_alone(run, body):
-        flags.append("prose")
-    if any(other != stated for other in lists):
-        flags.append("several")
-    return Reading(state, tuple(flags))
 
 
 def integrity(state: Relations) -> list[str]:

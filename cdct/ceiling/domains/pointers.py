@@ -82,11 +82,25 @@ _PAIR = re.compile(
     re.ASCII,
 )
 _REMARK = re.compile(r"[^\W\d_]{2}")
+_GAP = r"[ \t|,;*`\"']{1,9}"
+_EDGE = r"[ \t|>*`\"']{0,9}"
+_COLUMNS = re.compile(
+    rf"^{_EDGE}([A-Z](?:{_GAP}[A-Z]){{6}}){_EDGE}\n(?:[ \t|:+-]{{1,99}}\n)?"
+    rf"{_EDGE}(-?\d{{1,4}}(?:{_GAP}-?\d{{1,4}}){{6}}){_EDGE}$(?!\n[ \t|:*`-]{{0,9}}\d)",
+    re.ASCII | re.MULTILINE,
+)
+"""A table whose columns are seven variables, with one row of values."""
+
+
+def _by_column(table: re.Match[str]) -> str:
+    names, values = re.findall(r"[A-Z]", table[1]), re.findall(r"-?\d+", table[2])
+    return ", ".join(f"{name}:{value}" for name, value in zip(names, values, strict=True))
 
 
 def read(text: str) -> Reading:
     """The last whole list of variables in a text, each with an integer; other single letters are read as variables."""
     body, remarks = without_marks(text, _REMARK)
+    body = _COLUMNS.sub(_by_column, body)
     lists: list[list[re.Match[str]]] = []
     for run in runs(_PAIR, body):
         names: set[str] = set()
