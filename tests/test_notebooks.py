@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 import cdct
-from cdct import compression, plots
+from cdct import ceiling, compression, plots
+from cdct.ceiling import plots as ccb_plots
+from cdct.ceiling import trace_plots
 from cdct.core import root
 from cdct.parameters import has_tag, read_parameters
 from cdct.runfile import PROFILES, final_parameters, load_runs
@@ -111,7 +113,7 @@ def test_what_it_names_exists(path: Path) -> None:
     for name in re.findall(r"`([a-z_]+) = ", text):
         assert name in names, name
     for arm in re.findall(r"arm `([a-z_-]+)`", text):
-        assert arm in compression.ARMS, arm
+        assert arm in {**compression.ARMS, **ceiling.ARMS}, arm
 
 
 # ------------------------------------------------------------------------------------------------------------- the code
@@ -157,7 +159,8 @@ def test_it_is_short(path: Path) -> None:
 
 @each_notebook
 def test_every_name_of_the_package_that_it_uses_is_there(path: Path) -> None:
-    modules = {"plots": plots, "compression": compression}
+    modules = {"plots": plots, "compression": compression, "ceiling": ceiling}
+    modules |= {"ccb_plots": ccb_plots, "trace_plots": trace_plots}
     for cell in code_cells(path):
         for node in ast.walk(ast.parse(source(cell))):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
@@ -206,6 +209,8 @@ def test_the_whole_profile_leaves_nothing_out() -> None:
     assert all("full" in run.profiles for run in runs.values())
     assert "quick" in runs["cdct_dip"].profiles
     assert "smoke" in runs["cdct_dip"].profiles
+    for name in ("ccb_decay", "ccb_traces", "ccb_prompt_ablation", "ccb_effective_depth"):
+        assert "quick" in runs[name].profiles
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -224,3 +229,32 @@ def test_the_items_of_every_run_can_be_made(profile: str) -> None:
             assert items
             for arm in values.get("arms") or [values.get("arm", "baseline")]:
                 assert compression.messages(items[-1], arm)
+
+
+CHARACTERS = 1.5
+"""At least so many characters a token of states and operations has there (measured: 1.6 to 2.2)."""
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_ceiling_items_of_every_run_can_be_asked(profile: str) -> None:
+    """Each arm can ask each domain; in `full` at the paper's size, below it so that a right reply is not cut."""
+    for run in load_runs().values():
+        if profile in run.profiles and run.notebook.startswith("ccb"):
+            values = final_parameters(run, profile, {})
+            asked = (values["seed"], values["domains"] or None, values["depths"])
+            for item in ceiling.generate(*asked, trials=1):
+                for arm in values.get("arms") or [values["arm"]]:
+                    assert ceiling.messages(item, arm)
+                    if profile == "quick":
+                        most = max(map(len, ceiling.right_replies(item, arm)))
+                        assert most / CHARACTERS <= values["max_tokens"], (run.name, item.id, arm)
+
+
+def test_quick_runs_share_their_replies() -> None:
+    """The baseline is asked once: the other ccb runs of the profile ask the same items with the same limit."""
+    runs = {name: final_parameters(run, "quick", {}) for name, run in load_runs().items() if "quick" in run.profiles}
+    ours = {name: values for name, values in runs.items() if name.startswith("ccb")}
+    keys = ("depths", "trials", "seed", "temperature", "max_tokens", "models", "store")
+    assert len({json.dumps([values[key] for key in keys]) for values in ours.values()}) == 1
+    calls = 4 * len(ours["ccb_decay"]["depths"]) * ours["ccb_decay"]["trials"]
+    assert calls <= 40  # about 8 s a call on one thread
