@@ -1,63 +1,260 @@
-"""What a word is. Every count of words in the workbench comes from here, and the prompts state the same rule."""
+"""One parse of a reply for all who read it: words, sentences, blocks and numbers, each with its place in the reply."""
 
 from __future__ import annotations
 
+import html
 import re
-import unicodedata
+from functools import cached_property
 
-WORD_RULE = "Words are separated by spaces."
-"""The rule as the prompts tell it to the model."""
+from cdct.blocks import Blocks, Bullet, Fence, Table
+from cdct.numbered import Numbered, numbered
+from cdct.numbers import Equation, Integer, equations, integers
+from cdct.objects import Json, json_objects
+from cdct.sentences import split, split_plainly
+from cdct.spans import Clean, Span, Unit, View
+from cdct.views import Prose, plain_holes, plain_view, prose, unstructured
+from cdct.words import WORD_RULE, bare_forms, bare_words, normalise, split_words, word_form, word_forms, words
 
-_APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\uff07": "'"})
+__all__ = ["WORD_RULE", "Paragraph", "Text", "Unit", "normalise", "sentences", "word_form", "word_forms", "words"]
 
-
-_MOST_MARKS = 30
-"""The longest row of combining marks that a text in any language has (Unicode Annex 15, Stream-Safe Text Format)."""
-
-
-def _overloaded(text: str) -> bool:
-    row = 0
-    for mark in map(unicodedata.combining, text):
-        row = row + 1 if mark else 0
-        if row > _MOST_MARKS:
-            return True
-    return False
-
-
-def _nfc(text: str) -> str:
-    """`text` in NFC, but for tokens with more marks in a row than any language has: sorting these is quadratic."""
-    if unicodedata.is_normalized("NFC", text):
-        return text
-    if not _overloaded(text):
-        return unicodedata.normalize("NFC", text)
-    parts = re.split(r"(\s+)", text)
-    return "".join(part if _overloaded(part) else unicodedata.normalize("NFC", part) for part in parts)
+_MARKS = "*_`#|{~>"
+_LINE_MARK = re.compile(r"\n[ \t]*+(?:[-+=•◦▪‣]|\(?[0-9]|[IVX]{1,5}[.)])")
+_LIST_NUMBER = re.compile(r"[0-9][.)]\s")
+_ESCAPE = re.compile(
+    r"\\(?:u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2}))|&#?\w{1,31};"
+)
+SPLITTERS = ("rules", "paper")
 
 
-def normalise(text: str) -> str:
-    """`text` in Unicode form NFC with line feeds as the only line ends and no outer white space."""
-    return _nfc(text).replace("\r\n", "\n").replace("\r", "\n").strip()
+class Paragraph(Unit):
+    """A paragraph of prose with its `sentences`."""
+
+    __slots__ = ("sentences",)
 
 
-def words(text: str) -> list[str]:
-    """The words of a text: tokens between white space with at least one letter or digit, in order.
+class Text:
+    """A reply, and everything that can be counted in it. Each attribute is read once, when it is first asked for.
 
-    So "state-of-the-art" is one word, and "-", "|" and "---" are none. Emphasis marks never change the count.
+    Strings: `raw` is the reply; `clean` has normal form (NFC, line feeds, no outer white space); `plain` lacks
+    emphasis marks and heading hashes as well; `prose` is `plain` without fences, tables, JSON objects, bullet items,
+    headings, thematic breaks, list numbers and numbered lines that hold no end of a sentence.
+
+    A unit (`cdct.spans.Unit`) has a `text` and, computed when asked, its `span` in the reply: half-open code-point
+    offsets. With `splitter="paper"` sentences end at . ! ? before white space and nowhere else (paper, appendix Q),
+    to measure what the choice changes. All of it takes linear time, never raises, and depends on nothing but the
+    reply.
     """
-    return [token for token in normalise(text).split() if any(map(str.isalnum, token))]
+
+    def __init__(self, reply: str, splitter: str = "rules") -> None:
+        if splitter not in SPLITTERS:
+            raise ValueError(f'Text: splitter must be "rules" or "paper", got {splitter!r}')
+        self.raw = reply
+        self.splitter = splitter
+
+    @classmethod
+    def of(cls, reply: str | Text, splitter: str = "rules") -> Text:
+        """The parse of a reply; one that is already parsed is passed on as it is."""
+        return reply if isinstance(reply, Text) else cls(reply, splitter)
+
+    # ------------------------------------------------------------------------------------------------------------ views
+
+    @cached_property
+    def _clean(self) -> Clean:
+        return Clean(self.raw)
+
+    @cached_property
+    def _blocks(self) -> Blocks | None:
+        """The blocks, or None where there is nothing that could make one."""
+        text = self._clean.text
+        structured = any(mark in text for mark in _MARKS) or _LINE_MARK.search("\n" + text) or _LIST_NUMBER.search(text)
+        return Blocks(self._clean) if structured else None
+
+    @cached_property
+    def _holes(self) -> list[Span]:
+        return plain_holes(self._clean, self._blocks, self.json_objects) if self._blocks else []
+
+    @cached_property
+    def _plain(self) -> View:
+        return plain_view(self._clean, self._holes)
+
+    @cached_property
+    def _prose(self) -> Prose:
+        if not self._blocks:
+            return unstructured(self._clean)
+        return prose(self._clean, self._blocks, self.json_objects, self._holes)
+
+    @property
+    def clean(self) -> str:
+        return self._clean.text
+
+    @property
+    def plain(self) -> str:
+        return self._plain.text
+
+    @property
+    def prose(self) -> str:
+        return self._prose.view.text
+
+    @property
+    def characters(self) -> int:
+        """The number of code points of the plain view."""
+        return len(self.plain)
+
+    def plain_span(self, start: int, end: int) -> Span:
+        """The span of `plain[start:end]` in the reply."""
+        return self._plain.span(start, end)
+
+    def prose_span(self, start: int, end: int) -> Span:
+        """The span of `prose[start:end]` in the reply."""
+        return self._prose.view.span(start, end)
+
+    # ------------------------------------------------------------------------------------------------------------ words
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words of the plain view with the punctuation that touches them."""
+        return split_words(self.plain)
+
+    @cached_property
+    def bare(self) -> list[str]:
+        """The words without outer punctuation, in their own case."""
+        return bare_words(self.plain)
+
+    @cached_property
+    def forms(self) -> list[str]:
+        """The words as they are compared."""
+        return bare_forms(self.bare)
+
+    @cached_property
+    def decoded_forms(self) -> list[str]:
+        r"""The compared forms of the words, escapes like \u0070, \x70, &#112; and &amp; read as what they stand for."""
+        plain = self.plain
+        if "\\" not in plain and "&" not in plain:
+            return self.forms
+        decoded = _ESCAPE.sub(_decoded, plain)
+        return self.forms if decoded == plain else word_forms(decoded)
+
+    @cached_property
+    def word_spans(self) -> list[Span]:
+        """The spans of the words in the reply."""
+        return _spans(self._plain, 0, len(self.plain))
+
+    # -------------------------------------------------------------------------------------------------------- sentences
+
+    @cached_property
+    def paragraphs(self) -> list[Paragraph]:
+        """The paragraphs of prose that hold a word, each with its sentences."""
+        view, found = self._prose.view, []
+        own_sentences: dict[int, list[Unit]] = {}
+        starts = [start for start, _ in self._prose.paragraphs]
+        number = 0
+        for sentence in self.sentences:
+            while number + 1 < len(starts) and starts[number + 1] <= sentence.place[0]:
+                number += 1
+            own_sentences.setdefault(number, []).append(sentence)
+        for number, own in own_sentences.items():
+            paragraph = Paragraph(view, *self._prose.paragraphs[number])
+            paragraph.sentences = own
+            found.append(paragraph)
+        return found
+
+    @cached_property
+    def sentences(self) -> list[Unit]:
+        """The sentences of the prose view."""
+        view, paragraphs, breaks = self._prose
+        if self.splitter == "paper":
+            return [Unit(view, start, end) for start, end in split_plainly(view.text)]
+        found: list[Unit] = []
+        due = 0
+        for start, end in paragraphs:
+            while due < len(breaks) and breaks[due] < end:
+                if breaks[due] > start:
+                    found += [Unit(view, *span) for span in split(view.text, start, breaks[due])]
+                    start = breaks[due]
+                due += 1
+            found += [Unit(view, *span) for span in split(view.text, start, end)]
+        return found
+
+    @cached_property
+    def sentence_words(self) -> list[list[str]]:
+        """The words of each sentence."""
+        return [split_words(sentence.text) for sentence in self.sentences]
+
+    @cached_property
+    def sentence_forms(self) -> list[list[str]]:
+        """The compared forms of the words of each sentence."""
+        return [bare_forms(bare_words(sentence.text)) for sentence in self.sentences]
+
+    def sentence_word_spans(self, number: int) -> list[Span]:
+        """The spans in the reply of the words of sentence `number`, from 0."""
+        return _spans(self._prose.view, *self.sentences[number].place)
+
+    # ----------------------------------------------------------------------------------------------------------- blocks
+
+    @cached_property
+    def lines(self) -> list[Unit]:
+        """The lines of the plain view that are not empty, those in fences and tables among them."""
+        found, start = [], 0
+        for line in self.plain.split("\n"):
+            if line and not line.isspace():
+                found.append(Unit(self._plain, start, start + len(line)))
+            start += len(line) + 1
+        return found
+
+    @property
+    def bullets(self) -> list[Bullet]:
+        """The bullet items with their `marker` and `level`, outside fences."""
+        return self._blocks.bullets if self._blocks else []
+
+    @property
+    def tables(self) -> list[Table]:
+        """The pipe tables outside fences, `ruled` or not."""
+        return self._blocks.tables if self._blocks else []
+
+    @property
+    def fences(self) -> list[Fence]:
+        """The fenced blocks."""
+        return self._blocks.fences if self._blocks else []
+
+    @cached_property
+    def json_objects(self) -> list[Json]:
+        """The outermost complete JSON objects, in fences as well."""
+        return json_objects(self._clean)
+
+    # ---------------------------------------------------------------------------------------------------------- numbers
+
+    @cached_property
+    def integers(self) -> list[Integer]:
+        """The integers of the plain view; see `cdct.numbers.integers` for what counts."""
+        return integers(self._plain)
+
+    @cached_property
+    def equations(self) -> list[Equation]:
+        """The equations of the plain view; see `cdct.numbers.equations`."""
+        return equations(self._plain)
+
+    @cached_property
+    def numbered(self) -> list[Numbered]:
+        """The numbered lists of the plain view; see `cdct.numbered.numbered`."""
+        return numbered(self._plain)
 
 
-def word_form(word: str) -> str:
-    """The form in which words are compared: casefolded, outer punctuation stripped, apostrophes made plain."""
-    word = _nfc(word).translate(_APOSTROPHES)
-    start, end = 0, len(word)  # by hand: a pattern anchored at the end takes quadratic time on a long row of dashes
-    while start < end and not word[start].isalnum():
-        start += 1
-    while start < end and not word[end - 1].isalnum():
-        end -= 1
-    return _nfc(word[start:end].casefold())
+def sentences(text: str, splitter: str = "rules") -> list[str]:
+    """The sentences of a text, in order; `cdct.sentences.split` has the rules."""
+    return [sentence.text for sentence in Text(text, splitter).sentences]
 
 
-def word_forms(text: str) -> list[str]:
-    """The compared forms of all words of a text, in order."""
-    return [word_form(word) for word in words(text)]
+def _spans(view: View, start: int, end: int) -> list[Span]:
+    return [
+        view.span(*token.span())
+        for token in re.compile(r"\S+").finditer(view.text, start, end)
+        if any(map(str.isalnum, token[0]))
+    ]
+
+
+def _decoded(escape: re.Match[str]) -> str:
+    code = escape[1] or escape[2] or escape[3] or escape[4]
+    if code is None:
+        return html.unescape(escape[0])
+    point = int(code, 16)
+    return chr(point) if point < 0x110000 and not 0xD800 <= point < 0xE000 else escape[0]
