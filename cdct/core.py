@@ -163,6 +163,7 @@ class Benchmark:
 
 def _load_benchmarks() -> None:
     import cdct.compression  # noqa: F401 - importing a benchmark registers it
+    import cdct.jury  # noqa: F401
 
 
 BENCHMARKS = Registry("benchmark", load=_load_benchmarks)

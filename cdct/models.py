@@ -255,6 +255,11 @@ def load_models(path: str | os.PathLike[str] = "data/models.toml") -> Mapping[st
     return models
 
 
+def tiers() -> dict[str, str]:
+    """The tier of every model in `data/models.toml`: "reasoning", "efficient", or "" where none is given."""
+    return {name: model.tier for name, model in load_models().items()}
+
+
 def pick_models(names: str | Model | Sequence[str | Model]) -> list[Model]:
     """The models of that name or these names; a `Model` stands for itself. An unknown name is an error with a hint."""
     wanted = [names] if isinstance(names, str | Model) else list(names)

@@ -32,7 +32,7 @@ from cdct.runfile import PROFILES, Run
 PAGE = Path("figures", "report", "index.html")
 _PACKAGES = (
     *("cdct", "jupyterlab", "papermill", "nbclient", "nbconvert", "ipykernel", "numpy", "pandas", "scipy"),
-    *("statsmodels", "matplotlib", "seaborn", "krippendorff", "pyarrow", "httpx", "httpx-aiohttp", "xllamacpp"),
+    *("statsmodels", "matplotlib", "seaborn", "pyarrow", "httpx", "httpx-aiohttp", "xllamacpp"),
 )
 _COUNTS = ("calls", "failed", "skipped", "truncated", "refused", "filtered", "empty")
 _SUMS = (*_COUNTS, "prompt_tokens", "completion_tokens", "cost")

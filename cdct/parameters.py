@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+MODEL_LISTS = ("models", "judges", "compressor_models")
+"""Parameters that hold names of models: checked before a run, and part of what its results are made from."""
 _TYPES = {"str": str, "int": int, "float": (int, float), "bool": bool, "list": list, "dict": dict, "None": type(None)}
 
 

@@ -137,27 +137,67 @@ def span(numbers: pd.Series) -> str:
     return str(low) if low == high else f"{low}-{high}"
 
 
+def row_names(table: pd.DataFrame, rows: Sequence[str]) -> list[str]:
+    """What to call each row by these columns: "plain: c = 0.5"; "all c" where a column with numbers holds none."""
+
+    def part(name: str, value: Any) -> str:
+        if isinstance(value, str):
+            return spaced(value) if name in ("concept", "domain") else value
+        return f"all {name}" if value is None or value != value else f"{name} = {value:g}"
+
+    columns = [[part(name, value) for value in table[name]] for name in rows]
+    return [": ".join(parts) for parts in zip(*columns, strict=True)]
+
+
+def plot_estimates(
+    table: pd.DataFrame,
+    rows: Sequence[str],
+    reference: float | None = 0.0,
+    xlabel: str = "estimate with 95 % interval",
+) -> Axes:
+    """Estimates with their intervals as rows, the models of a row beside each other in their colours.
+
+    A mark without a bar has no interval, a row without a mark no estimate; a bar without an end leaves the figure.
+
+    Args:
+        table: estimate, low, high and the columns of `rows`; model, n and published (a grey bar) where there are any.
+        rows: columns that name a row, in the order of the table; numbers are shown with the column's name.
+        reference: value to be drawn as a line.
+    """
+    named = table.assign(row=row_names(table, rows), model=table.get("model", ""))
+    lines, models = (list(dict.fromkeys(named[name])) for name in ("row", "model"))
+    _, axes = plt.subplots(figsize=(6.8, 0.9 + (0.3 + 0.1 * len(models)) * len(lines)))
+    if reference is not None:
+        axes.axvline(reference, color="#444444", linewidth=1)
+    ends = named[["low", "estimate", "high"]].to_numpy(dtype=float)
+    least, most = (pick(ends[np.isfinite(ends)], initial=reference or 0.0) for pick in (np.min, np.max))
+    reach = most - least or 1.0
+    # what has no end is drawn to far outside the axes, and the axes end where the numbers do
+    drawn = {name: named[name].astype(float).clip(least - reach, most + reach) for name in ("low", "high")}
+    cut = named.assign(**drawn)[np.isfinite(ends[:, 1])]
+    for number, model in enumerate(models):
+        part = cut[cut["model"] == model]
+        y = np.array([lines.index(line) for line in part["row"]], dtype=float)
+        y += 0.7 / max(3, len(models)) * (number - (len(models) - 1) / 2)
+        x = part["estimate"].to_numpy(dtype=float)
+        counts = part["n"].dropna() if "n" in part else part["estimate"][:0]
+        label = f"{model} (n = {span(counts)})".strip() if len(counts) else model
+        axes.errorbar(x, y, xerr=interval_ends(part), linestyle="none", capsize=3, label=label, **look(model))
+    if np.isinf(ends).any():
+        axes.set_xlim(least - 0.05 * reach, most + 0.05 * reach)
+    if "published" in named and len(grey := named.dropna(subset=["published"]).drop_duplicates("row")):
+        y = [lines.index(line) for line in grey["row"]]
+        axes.scatter(grey["published"], y, color=PUBLISHED, marker="|", s=200, linewidths=2.5, label="published")
+    axes.set_yticks(range(len(lines)), lines)
+    axes.set_ylim(max(1, len(lines)) - 0.5, -0.5)
+    axes.grid(axis="x")
+    axes.set(xlabel=xlabel)
+    legend(axes)
+    return axes
+
+
 def plot_cards(cards: pd.DataFrame, groups: Sequence[str] | None = None) -> Axes:
     """Every estimate of the model cards on 0-1 with its interval, a row per line of a card; published values grey."""
     shown = cards[cards["unit"].fillna("").isin(["share", ""])]
     shown = shown if groups is None else shown[shown["group"].isin(groups)]
-    lines = list(dict.fromkeys(zip(shown["group"], shown["label"], strict=True)))
-    models = list(dict.fromkeys(shown["model"]))
-    _, axes = plt.subplots(figsize=(6.8, 0.9 + (0.3 + 0.1 * len(models)) * len(lines)))
-    axes.axvline(0, color="#444444", linewidth=1)
-    for number, model in enumerate(models):
-        part = shown[shown["model"] == model]
-        y = np.array([lines.index(line) for line in zip(part["group"], part["label"], strict=True)], dtype=float)
-        y += 0.7 / max(3, len(models)) * (number - (len(models) - 1) / 2)
-        x = part["estimate"].to_numpy(dtype=float)
-        axes.errorbar(x, y, xerr=interval_ends(part), linestyle="none", capsize=3, label=model, **look(model))
-    grey = shown.dropna(subset=["published"]).drop_duplicates(["group", "label"])
-    if len(grey):
-        y = [lines.index(line) for line in zip(grey["group"], grey["label"], strict=True)]
-        axes.scatter(grey["published"], y, color=PUBLISHED, marker="|", s=200, linewidths=2.5, label="published")
-    axes.set_yticks(range(len(lines)), [f"{group}: {label}" for group, label in lines])
-    axes.set_ylim(len(lines) - 0.5, -0.5)
-    axes.grid(axis="x")
-    axes.set(xlabel="estimate with 95 % interval (0-1)")
-    legend(axes)
-    return axes
+    return plot_estimates(shown, ["group", "label"], xlabel="estimate with 95 % interval (0-1)")

@@ -29,7 +29,7 @@ from typing import Any
 from cdct import execute, leftovers
 from cdct.board import Board, counts
 from cdct.core import BENCHMARKS, root, unknown
-from cdct.parameters import RunError
+from cdct.parameters import MODEL_LISTS, RunError
 from cdct.results import Failure, Job, conclude, prepare, stamp, started, state, told_warnings, world, write_record
 from cdct.runfile import PROFILES, Run, before, chosen, final_parameters, load_runs
 
@@ -100,7 +100,7 @@ def choices() -> dict[str, list[Callable[[], Iterable[str]]]]:
     """Parameters that choose by name -> what lists the names: models, judges, and what the benchmarks offer."""
     from cdct.models import load_models
 
-    found: dict[str, list[Callable[[], Iterable[str]]]] = {"models": [load_models], "judges": [load_models]}
+    found: dict[str, list[Callable[[], Iterable[str]]]] = {key: [load_models] for key in MODEL_LISTS}
     for benchmark in BENCHMARKS.values():
         for key, names in benchmark.choices.items():
             found.setdefault(key, []).append(names)
@@ -119,7 +119,7 @@ def check_names(jobs: Sequence[Job]) -> None:
             raise RunError(str(error)) from None
         for run, name in wanted:
             if name not in known:
-                kind = "model" if key == "judges" else key.removesuffix("s")
+                kind = "model" if key in MODEL_LISTS else key.removesuffix("s")
                 raise RunError(f"run {run}, {key}: {unknown(kind, name, known)}")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 import re
 import shutil
 import sys
@@ -17,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdct.core import digest, root, to_json, write_text
-from cdct.parameters import RunError, has_tag, read_notebook
+from cdct.core import digest, resolve, root, to_json, write_text
+from cdct.parameters import MODEL_LISTS, RunError, has_tag, read_notebook
 from cdct.runfile import Run
 
 TORN = "the worker died while its notebook was being saved"
@@ -108,7 +109,14 @@ def stamp(job: Job, surroundings: str) -> str:
     ]
     after = {other.name: [stamp(other, surroundings), _tables(other)] for other in job.after}
     made_from = {"world": surroundings, "cells": cells, "parameters": job.parameters, "after": after}
-    return digest(made_from | {"models": _models(job)})
+    return digest(made_from | {"models": _models(job), "folder": _folder(job)})
+
+
+def _folder(job: Job) -> dict[str, str]:
+    """The files that a run reads from outside: those in its parameter `folder`, where empty in CDCT_PUBLIC's."""
+    named = (job.parameters.get("folder") or os.environ.get("CDCT_PUBLIC")) if "folder" in job.parameters else None
+    files = sorted(resolve(named).rglob("*.json")) if named else []
+    return {str(named): ""} | {path.as_posix(): sha256(path) for path in files if path.is_file()}
 
 
 def _models(job: Job) -> dict[str, list[str]]:
@@ -119,7 +127,7 @@ def _models(job: Job) -> dict[str, list[str]]:
     """
     from cdct.models import load_models
 
-    named = {str(name) for key in ("models", "judges") for name in job.names(key)}
+    named = {str(name) for key in MODEL_LISTS for name in job.names(key)}
     entries: dict[str, list[str]] = {name: [] for name in named}
     try:
         models = load_models() if named else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +31,7 @@ from cdct.compression import (
     summarise,
 )
 from cdct.compression.card import condition, findings
-from cdct.core import read_table, save_tables, stream
+from cdct.core import Item, read_table, save_tables, stream
 from cdct.stats.resample import share
 
 ITEMS = generate()
@@ -65,6 +66,17 @@ def rows_of(
         gone = (replies["model"] + " " + replies["item"]).str.contains(lost)
         replies.loc[gone, ["status", "text"]] = ["failed", None]
     return score(ITEMS, replies)
+
+
+def in_arm(arm: str, length: Callable[[Item], int], lost: str = "", **wishes: Any) -> pd.DataFrame:
+    """Scored rows of the model m in an arm, its words a function of the item; replies to `lost` items failed."""
+    items = generate(**wishes)
+    keys = {"benchmark": "cdct", "arm": arm, "model": "m", "sample": 0, "turn": 0, "finish_reason": "stop"}
+    replies = [keys | {"item": item.id, "text": "word " * length(item), "status": "ok"} for item in items]
+    for reply in replies:
+        if lost and re.search(lost, reply["item"]):
+            reply |= {"text": None, "status": "failed"}
+    return score(items, pd.DataFrame(replies))
 
 
 # ----------------------------------------------------------------------------------------------------------- summarise
@@ -112,6 +124,47 @@ def test_a_share_of_replies_is_exact_where_concepts_stand_alone() -> None:
     assert summarise(rows, ["model"], "exact").iloc[0]["method"].startswith("binomial, ")
 
 
+def test_what_is_missing_is_counted_for_each_metric_by_itself() -> None:
+    """Words are counted where no limit is, and a limit on sentences is none on words."""
+    inside = summarise(in_arm("inside", lambda item: 35), metric="cc").set_index("c")
+    assert inside[["n", "n_unscored"]].to_numpy().tolist() == [[0, 8], *[[8, 0]] * 4]
+    assert summarise(in_arm("inside", lambda item: 35), metric="words")["n"].tolist() == [8] * 5
+    released = in_arm("as-released", lambda item: 19)
+    assert summarise(released, metric="cc_told")[["n", "n_unscored"]].to_numpy().tolist() == [
+        [8, 0],
+        [0, 8],
+        *[[8, 0]] * 3,
+    ]
+    assert summarise(released, metric="cc")["n_unscored"].tolist() == [0] * 5
+    short = summarise(in_arm("as-released-short", lambda item: 19), ["model"], "cc_told").iloc[0]
+    assert short[["n", "n_unscored", "estimate_all"]].tolist() == [0, 40, 0]
+    assert math.isnan(short["estimate"])
+
+
+def test_a_curve_without_a_limit_at_its_end_has_a_hole_there() -> None:
+    rows = in_arm("inside", lambda item: 35)
+    assert dips(rows)["unscored"].tolist() == ["no scored reply at c = 0"] * 8
+    assert dips(rows, "words")["unscored"].tolist() == [""] * 8
+    assert dips(rows, "words")[["n", "n_unscored"]].to_numpy().tolist() == [[5, 0]] * 8
+    assert dips(rows)[["n", "n_unscored"]].to_numpy().tolist() == [[4, 1]] * 8
+    assert dip_summary(rows).set_index("measure").loc["prevalence", ["n", "n_unscored"]].tolist() == [0, 8]
+    told = dips(in_arm("as-released", lambda item: 19), "cc_told")
+    assert told["unscored"].tolist() == ["no scored reply at c = 0.25"] * 8
+
+
+def test_what_a_jury_gives_is_averaged_where_it_is_there() -> None:
+    rows = rows_of({"m": "keep"})
+    for function in (summarise, dips, dip_summary):
+        with pytest.raises(ValueError) as caught:
+            function(rows, metric="sa")
+        assert str(caught.value) == "the rows have no 'sa'; what a jury gives is added by `with_jury`"
+    judged = rows.assign(sa=np.where(rows["c"] == 0, np.nan, 0.75))
+    table = summarise(judged, metric="sa")
+    assert table["n_unscored"].tolist() == [8, 0, 0, 0, 0]
+    assert table["estimate"].tolist()[1:] == [0.75] * 4
+    assert (table["high"][1:] < 1).all()
+
+
 def test_cut_replies_are_counted() -> None:
     replies = planted({"a": "keep"})
     replies.loc[:2, "finish_reason"] = "length"
@@ -129,7 +182,9 @@ def test_no_rows_give_empty_tables_with_their_columns() -> None:
     rows = rows_of({"a": "keep"}).iloc[:0]
     assert list(summarise(rows).columns[:4]) == ["model", "c", "metric", "estimate"]
     assert list(dip_summary(rows).columns[:4]) == ["model", "metric", "measure", "estimate"]
-    assert list(dips(rows).columns[:5]) == ["model", "arm", "mode", "limit", "concept"]
+    assert list(dips(rows).columns[:6]) == ["model", "arm", "mode", "limit", "compressor", "concept"]
+    assert list(examples(rows, planted({"a": "keep"})).columns[:3]) == ["model", "c", "which"]
+    assert findings(rows).columns.tolist() == ["model", "text"]
     assert list(null_table(rows).columns) == ["model", "dips", "chance", "observed", "n"]
     assert [len(table) for table in (summarise(rows), dip_summary(rows), dips(rows), null_table(rows))] == [0] * 4
 
@@ -410,14 +465,19 @@ def test_of_a_conversation_the_last_turn_counts() -> None:
     assert summarise(rows, ["model"])[["n", "n_unscored"]].iloc[0].tolist() == [0, 1]  # not the turn before it
 
 
-@pytest.mark.parametrize(("name", "value"), [("arm", "plain"), ("mode", "at most"), ("limit", 60)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("arm", "plain"), ("mode", "at most"), ("limit", 60), ("compressor", "lead")]
+)
 def test_conditions_are_never_averaged(name: str, value: object) -> None:
     rows = rows_of({"m": "dip"})
     both = pd.concat([rows, rows.assign(**{name: value})])
     for function in (summarise, dip_summary, null_table):
         with pytest.raises(ValueError, match=f"the rows mix {name} .*; add '{name}' to `by`, or take one"):
             function(both)
+    with pytest.raises(ValueError, match=f"the rows mix {name} "):
+        examples(both, planted({"m": "dip"}))
     assert len(summarise(both, ["model", "c", name])) == 10
+    assert len(dip_summary(both, ["model", name])) == 6
     assert len(dips(both)) == 16
 
 
@@ -427,6 +487,108 @@ def test_nothing_is_said_of_what_was_not_seen() -> None:
     one = rows_of({"m": "dip"})
     one = one[one["concept"] == "recursion"]
     assert all("(no interval)" in text and "nan" not in text for text in told(one))
+
+
+@pytest.mark.parametrize(
+    ("arm", "levels", "wishes", "starts", "ends"),
+    [
+        (
+            "inside",
+            None,
+            {},
+            ["Told other limits at other levels, it writes 35 words on average "],
+            ["; of 32 replies 32 keep the limit, and 32 come within 3 words (inside)."],
+        ),
+        (
+            "inside",
+            None,
+            {"limit": 60, "mode": "at most", "compressor": "written"},
+            ["Told other limits at other levels, it writes 35 words on average "],
+            ["; of 32 replies 32 keep the limit, and 32 come within 3 words (inside, at most 60 words)."],
+        ),
+        (
+            "inside",
+            [0.0],
+            {},
+            ["Told no number of words, it writes 35 words on average "],
+            ["(no interval) (inside)."],
+        ),
+        (
+            "as-released",
+            None,
+            {},
+            [
+                "The middle, c = 0.5, lies above the mean of the ends by 0.35 of 1 [",
+                "Told other limits at other levels, it writes 35 words",
+            ],
+            [
+                "that is a rise or a fall, not an arch (as-released).",
+                "; of 40 replies 24 keep the limit that they are judged by, and 24 come within 3 words (as-released).",
+            ],
+        ),
+        (
+            "as-released-short",
+            None,
+            {},
+            [
+                "The middle, c = 0.5, lies above the mean of the ends by 0.35 of 1 [",
+                "Told no number of words, it writes 35 words on av",
+            ],
+            [
+                "that is a rise or a fall, not an arch (as-released-short).",
+                "; of 40 replies 24 keep the limit that they are judged by, and 24 come within 3 words "
+                "(as-released-short).",
+            ],
+        ),
+        (
+            "as-released",
+            [0.0],
+            {},
+            ["Asked for under 20 words it writes 35 words on average "],
+            ["; of 8 replies 0 keep the limit, and 0 come within 3 words (as-released)."],
+        ),
+        (
+            "plain",
+            None,
+            {"limit": 42, "mode": "at most", "compressor": "lead"},
+            ["No dip and no arch", "Asked for at most 42 words it writes 35 words on average "],
+            [
+                " (plain, at most 42 words, texts by lead).",
+                "; of 40 replies 40 keep the limit, and 40 come within 3 words (plain, texts by lead).",
+            ],
+        ),
+    ],
+)
+def test_sentences_of_other_conditions_name_them(
+    arm: str, levels: list[float] | None, wishes: dict[str, Any], starts: list[str], ends: list[str]
+) -> None:
+    texts = told(in_arm(arm, lambda item: 35, levels=levels, **wishes))
+    assert len(texts) == len(starts)
+    for text, start, end in zip(texts, starts, ends, strict=True):
+        assert text.startswith(start)
+        assert text.endswith(end)
+        assert not re.search(r"\bnan\b|none|None|  ", text)
+
+
+def test_texts_that_were_not_made_are_no_words_of_a_sentence() -> None:
+    gaps = {(concept, c): "two words" for concept in concepts() for c in (0.0, 0.5) if concept != "recursion"}
+    items = generate(compressor="maker", texts=gaps, levels=[0.0, 0.5, 1.0])
+    keys = {"benchmark": "cdct", "arm": "fixed", "model": "m", "sample": 0, "turn": 0, "finish_reason": "stop"}
+    asked = [item for item in items if item.meta["context"] is not None]
+    replies = pd.DataFrame([keys | {"item": i.id, "text": "word " * 35, "status": "ok"} for i in asked])
+    rows = score(items, replies)
+    assert len(rows) == 24
+    first, second = told(rows)
+    assert "0 of 7 curves dip" in first
+    assert first.endswith(" (texts by maker).")
+    assert second.startswith("Asked for exactly 35 words it writes 35 words on average ")
+    assert second.endswith("; of 22 replies 22 keep the limit, and 22 come within 3 words (texts by maker).")
+    assert context_words(items).to_dict() == {0.0: 2, 0.5: 2, 1.0: 135}
+    assert set(examples(rows, replies)["concept"]) <= set(concepts())
+    lines = card(rows).set_index("label")
+    assert set(lines["group"]) == {"CDCT: texts by maker"}
+    assert lines.loc["curves that dip", ["n", "n_unscored"]].tolist() == [7, 1]
+    assert lines.loc["words written", ["n", "n_unscored"]].tolist() == [22, 2]
 
 
 # ------------------------------------------------------------------------------------------------------------- the card
@@ -464,17 +626,50 @@ def test_a_card_of_other_levels_names_no_published_value_at_its_middle() -> None
 
 def test_an_ablation_has_lines_of_its_own_and_no_published_values() -> None:
     rows = rows_of({"d": "dip"})
-    both = pd.concat([rows, rows.assign(mode="at most")])
+    at_most = in_arm("baseline", lambda item: SHAPES["dip"][round(4 * item.params["c"])], mode="at most")
+    both = pd.concat([rows, at_most.assign(model="d")])
     table = card(both)
     assert table.groupby("group").size().to_dict() == {"CDCT": 6, "CDCT: at most 35 words": 6}
     assert table.loc[table["group"] != "CDCT", "published"].isna().all()
     assert [text.endswith(" (at most 35 words).") for text in told(both)] == [True, False, False, False]
 
 
+def test_a_card_counts_what_each_of_its_lines_lacks() -> None:
+    lines = card(in_arm("inside", lambda item: 35, lost="recursion/c050")).set_index("label")
+    assert set(lines["group"]) == {"CDCT: inside"}
+    found = lines[["n", "n_unscored"]].T.to_dict("list")
+    assert found == {
+        "curves that dip": [0, 8],
+        "dip magnitude (0-1)": [0, 8],
+        "compliance at c = 0.5 (0-1)": [7, 1],
+        "replies that keep the limit": [31, 9],
+        "words written": [39, 1],
+        "key points covered": [39, 1],
+    }
+    assert lines["published"].isna().all()
+    assert lines.loc["curves that dip", ["estimate", "low", "high"]].isna().all()
+
+
+def test_conditions_stand_beside_each_other_in_card_and_findings() -> None:
+    rows = pd.concat(
+        [in_arm("fixed", lambda item: 35), in_arm("plain", lambda item: 36), in_arm("inside", lambda i: 9)]
+    )
+    assert list(dict.fromkeys(card(rows)["group"])) == ["CDCT", "CDCT: plain", "CDCT: inside"]
+    texts = told(rows)
+    assert [re.search(r"\(([a-z]+)\)\.$", text)[1] if text.endswith(").") else "" for text in texts] == [
+        *("", ""),
+        "inside",
+        *("plain", "plain"),
+    ]
+
+
 def test_a_condition_is_named_by_what_sets_it_apart() -> None:
     assert [condition(*names) for names in (("baseline", "exactly", 35), ("fixed", "exactly", 35))] == ["", ""]
     assert condition("fixed", "at most", 35) == "at most 35 words"
     assert condition("plain", "exactly", 60) == "plain, exactly 60 words"
+    assert condition("fixed", "exactly", 35, "written") == ""
+    assert condition("fixed", "exactly", 35, "lead") == "texts by lead"
+    assert condition("bold", "at most", 35, "gpt-5") == "bold, at most 35 words, texts by gpt-5"
 
 
 # --------------------------------------------------------------------------------------------------- texts and examples
@@ -482,6 +677,9 @@ def test_a_condition_is_named_by_what_sets_it_apart() -> None:
 
 def test_the_words_of_the_contexts_are_counted_in_the_texts() -> None:
     assert context_words(ITEMS).to_dict() == {0.0: 2, 0.25: 13, 0.5: 27, 0.75: 69, 1.0: 135}
+    gaps = generate(compressor="maker", texts={("recursion", 0.5): "three little words"})
+    assert context_words(gaps).to_dict() == {0.5: 3, 1.0: 135}
+    assert len(context_words(generate(levels=[0.5], compressor="maker", texts={}))) == 0
 
 
 def test_examples_keep_the_text_as_it_is() -> None:
@@ -505,3 +703,10 @@ def test_examples_are_the_nearest_and_the_farthest() -> None:
     assert at.loc["farthest", "words"] == 400
     lost = rows.assign(unscored="failed")
     assert len(examples(lost, replies)) == 0
+
+
+def test_a_reply_that_no_limit_binds_is_no_example() -> None:
+    replies = planted({"a": "keep"}, arm="as-released")
+    assert examples(score(ITEMS, replies), replies)["c"].unique().tolist() == [0.0, 0.25, 0.5]
+    replies = planted({"a": "keep"}, arm="inside")
+    assert examples(score(ITEMS, replies), replies)["c"].unique().tolist() == [0.25, 0.5, 0.75, 1.0]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cdct.compression import ARMS, BASELINE, LEVELS, concepts, generate, messages
-from cdct.compression.items import DOMAINS, read_concept, within_tolerance
+from cdct.compression import COMPRESSORS, LEVELS, concepts, generate, messages
+from cdct.compression.items import DOMAINS, PLACE, limit_words, read_concept, within_tolerance
 from cdct.compression.prompts import HELPFUL
 from cdct.core import items_hash, to_json
 from cdct.text import WORD_RULE, word_form, words
@@ -52,6 +52,22 @@ def test_no_text_holds_a_limit_or_a_request(slug: str) -> None:
     for _, text in CONCEPTS[slug].levels.values():
         forms = {word_form(word) for word in words(text)}
         assert not forms & {"words", "word", "explain", "describe", "summarise", "summarize", "write", "35", "exactly"}
+
+
+@pytest.mark.parametrize("slug", CONCEPTS)
+@pytest.mark.parametrize("mode", ["exactly", "at most"])
+def test_every_prompt_of_inside_is_on_target_with_the_limit_among_its_words(slug: str, mode: str) -> None:
+    prompts = CONCEPTS[slug].inside
+    assert tuple(prompts) == LEVELS
+    for c, (target, text) in prompts.items():
+        assert target == TARGETS[c]
+        assert (PLACE in text) is (c > 0)  # two words have no room for it
+        counted = len(words(text.replace(PLACE, limit_words(35, mode))))
+        assert within_tolerance(counted, target), (c, counted)
+        if mode == "exactly":
+            assert counted == target
+        # it names the concept and asks for an explanation, or at two words asks by a question mark
+        assert "explain" in text.casefold() or text.endswith("?")
 
 
 @pytest.mark.parametrize("slug", CONCEPTS)
@@ -188,6 +204,62 @@ def test_a_wrong_file_is_refused(tmp_path: Path, path: str, value: Any, message:
     assert str(caught.value).startswith(f"concepts/entropy.toml: {message}")
 
 
+INSIDE = [
+    {"c": 0, "words": 2, "text": "Explain entropy"},
+    {"c": 0.5, "words": 5, "text": "{limit_words}: explain entropy"},
+    {"c": 1, "words": 10, "text": "In {limit_words}, explain entropy: one two three four."},
+]
+
+
+def test_prompts_with_the_limit_inside_are_read_with_the_limit_counted(tmp_path: Path) -> None:
+    concept = read_concept(write_concept(tmp_path, GOOD | {"inside": INSIDE[::-1]}))
+    assert {c: text for c, (_, text) in concept.inside.items()} == {one["c"]: one["text"] for one in INSIDE}
+    assert list(concept.inside) == list(concept.levels)
+    assert read_concept(write_concept(tmp_path, GOOD)).inside == {}
+
+
+WRONG_INSIDE: list[tuple[Any, str]] = [
+    ([], "inside is missing or empty"),
+    ("Explain entropy", "inside has a value of the wrong type: 'Explain entropy'"),
+    (["Explain entropy"], "inside: level 1: must be a table with the fields c, words, text, got 'Explain entropy'"),
+    (INSIDE[:2], "inside must have the levels c, and words, of `levels`, got 0 (2), 0.5 (5)"),
+    (
+        [*INSIDE[:2], INSIDE[2] | {"c": 0.75}],
+        "inside must have the levels c, and words, of `levels`, got 0 (2), 0.5 (5), 0.75 (10)",
+    ),
+    (
+        [*INSIDE[:2], INSIDE[2] | {"words": 11}],
+        "inside must have the levels c, and words, of `levels`, got 0 (2), 0.5 (5), 1 (11)",
+    ),
+    ([*INSIDE, INSIDE[0]], "inside: level c must lie in 0..1 and differ from others by 0.01 or more, got 0"),
+    ([INSIDE[0], INSIDE[1] | {"words": 3}, INSIDE[2]], "inside: the text at c = 0.5 has 5 words, target 3"),
+    (
+        [INSIDE[0], INSIDE[1] | {"text": "In {limit_word} explain entropy now please."}, INSIDE[2]],
+        "inside: the text at c = 0.5 has 6 words, target 5",
+    ),
+    (
+        [INSIDE[0], INSIDE[1] | {"text": "In {limit_word} explain entropy now"}, INSIDE[2]],
+        "inside: the text at c = 0.5: place '{limit_word}' is not known; did you mean '{limit_words}'?",
+    ),
+]
+
+
+@pytest.mark.parametrize(("inside", "message"), WRONG_INSIDE)
+def test_a_wrong_inside_is_refused(tmp_path: Path, inside: Any, message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        read_concept(write_concept(tmp_path / "concepts", GOOD | {"inside": inside}))
+    assert str(caught.value) == f"concepts/entropy.toml: {message}"
+
+
+def test_a_text_outside_holds_no_place_for_the_limit(tmp_path: Path) -> None:
+    """Its readers would see the place itself: only `inside` fills it."""
+    file = write_concept(tmp_path / "concepts", changed("levels.2.text", "keep to {limit_words}"))
+    with pytest.raises(ValueError) as caught:
+        read_concept(file)
+    told = "concepts/entropy.toml: {limit_words} stands in the text at c = 0.5; its place is in [[inside]]"
+    assert str(caught.value) == told
+
+
 def test_a_key_point_stands_once(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="key point 'disorder' stands twice"):
         read_concept(write_concept(tmp_path, changed("key_points", GOOD["key_points"] * 2)))
@@ -227,7 +299,8 @@ def test_items_are_one_per_concept_and_level() -> None:
     assert len(items) == len({item.id for item in items}) == 40
     assert [item.params["c"] for item in items[:5]] == list(LEVELS)
     assert items[2].id == "cdct-v1/derivative/c050"
-    assert items[2].params == {"concept": "derivative", "c": 0.5, "level_words": 27, "limit": 35, "mode": "exactly"}
+    named = {"concept": "derivative", "c": 0.5, "level_words": 27, "limit": 35, "mode": "exactly"}
+    assert items[2].params == named | {"compressor": "written"}
     assert set(items[2].truth) == {"limit", "mode", "key_points"}
     assert items[2].meta["domain"] == "formal"
     for item in items:
@@ -252,6 +325,30 @@ def test_another_limit_is_another_item(limit: int, mode: str, end: str) -> None:
     assert item.params["limit"] == item.truth["limit"] == limit
 
 
+@pytest.mark.parametrize("compressor", COMPRESSORS)
+@pytest.mark.parametrize(("limit", "end"), [({}, ""), ({"limit": 60, "mode": "at most"}, "-max60")])
+def test_another_compressor_is_another_item_with_another_text(compressor: str, limit: dict[str, Any], end: str) -> None:
+    written, made = generate(**limit), generate(compressor=compressor, **limit)
+    assert [item.id for item in made] == [f"{item.id}-{compressor}" for item in written]
+    assert all(item.id.endswith(f"{end}-{compressor}") for item in made)
+    for own, other in zip(made, written, strict=True):
+        assert own.params == other.params | {"compressor": compressor}
+        assert own.truth == other.truth
+        if own.params["c"] > 0:  # the first two words of a text may be those that people chose
+            assert (own.meta["context"] == other.meta["context"]) is (own.params["c"] == 1)
+        assert (own.meta["inside"], own.meta["limit_inside"]) == (None, False)
+        assert len(words(own.meta["context"])) == own.params["level_words"]
+
+
+def test_texts_of_a_model_stand_below_the_whole_text_and_gaps_stay() -> None:
+    texts = {("recursion", 0.25): "a short text", ("recursion", 0.5): None, ("recursion", 1.0): "not this"}
+    items = generate(concepts=["recursion"], compressor="gpt-5", texts=texts)
+    whole = CONCEPTS["recursion"].levels[1.0][1]
+    assert [item.meta["context"] for item in items] == [None, "a short text", None, None, whole]
+    assert [item.id for item in items][1] == "cdct-v1/recursion/c025-gpt-5"
+    assert {item.params["compressor"] for item in items} == {"gpt-5"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -261,6 +358,22 @@ def test_another_limit_is_another_item(limit: int, mode: str, end: str) -> None:
         ({"mode": "about"}, "mode must be one of 'exactly', 'at most', got 'about'"),
         ({"concepts": ["recusion"]}, "concept 'recusion' is not known; did you mean 'recursion'?"),
         ({"levels": [0.3]}, "concept derivative: level 0.3 is not known; known: 0.0, 0.25, 0.5, 0.75, 1.0"),
+        (
+            {"compressor": "lede"},
+            "compressor 'lede' is not known; did you mean 'lead'?; a model's texts have to be given as `texts`",
+        ),
+        (
+            {"compressor": "gpt-5"},
+            "compressor 'gpt-5' is not known; known: written, lead, drop; a model's texts have to be given as `texts`",
+        ),
+        *(
+            (
+                {"compressor": name, "texts": {}},
+                f"the texts of the compressor {name!r} are made here; name the model whose texts they are",
+            )
+            for name in ("written", "lead", "drop")
+        ),
+        ({"texts": {}}, "the texts of the compressor 'written' are made here; name the model whose texts they are"),
     ],
 )
 def test_a_wrong_wish_is_told(arguments: dict[str, Any], message: str) -> None:
@@ -270,18 +383,6 @@ def test_a_wrong_wish_is_told(arguments: dict[str, Any], message: str) -> None:
 
 
 # -------------------------------------------------------------------------------------------------------- the messages
-
-
-@pytest.mark.parametrize("arm", ARMS)
-def test_an_arm_tells_the_limit_and_ends(arm: str) -> None:
-    for item in generate(concepts=["recursion"], limit=42, mode="at most"):
-        asked = messages(item, arm)
-        assert asked is not None
-        assert {message["role"] for message in asked} <= {"system", "user", "assistant"}
-        assert messages(item, arm) == asked  # pure
-        if ARMS[arm].messages is ARMS[BASELINE].messages:
-            assert "in at most 42 words" in asked[-1]["content"]
-    assert messages(item, arm, ["one", "two", "three", "four"]) is None
 
 
 def test_the_baseline_differs_between_levels_in_the_context_alone() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cdct
-from cdct.compression import compliance_score, concepts, coverage, generate, score
-from cdct.compression.score import COLUMNS, METRICS
+from cdct.compression import compliance_score, concepts, coverage, dips, generate, score, summarise
+from cdct.compression.score import COLUMNS, JUDGED, METRICS
 from cdct.core import KEYS, Item
+from cdct.models import Model
+from cdct.plan import plan
+from cdct.run import run
 from cdct.text import words
 
 # ----------------------------------------------------------------------------------------------------- the word count
@@ -215,8 +219,9 @@ def test_a_row_carries_keys_parameters_and_counts() -> None:
     assert {key: row[key] for key in KEYS} == {key: reply("")[key] for key in KEYS}
     assert (row["concept"], row["domain"], row["c"], row["level_words"]) == ("recursion", "formal", 0.5, 27)
     assert (row["limit"], row["mode"], row["status"], row["flags"], row["unscored"]) == (35, "exactly", "ok", "", "")
+    assert (row["compressor"], row["told"], row["judged"]) == ("written", "exactly 35 words", "exactly 35 words")
     assert (row["words"], row["deviation"], row["compliance"], row["cc"]) == (36, 1, 9, 0.9)
-    assert (row["exact"], row["near"], row["coverage"]) == (0, 1, 0)
+    assert (row["exact"], row["near"], row["cc_told"], row["coverage"]) == (0, 1, 0.9, 0)
 
 
 @pytest.mark.parametrize(
@@ -311,12 +316,143 @@ def test_an_item_is_scored_by_its_own_parameters() -> None:
     item = Item(
         "cdct",
         "x",
-        {"concept": "q", "c": 0.5, "level_words": 27, "limit": 3, "mode": "exactly"},
+        {"concept": "q", "c": 0.5, "level_words": 27, "limit": 3, "mode": "exactly", "compressor": "written"},
         {"key_points": [{"any": [["blue"]]}]},
-        {"domain": "formal"},
+        {"domain": "formal", "context": "Sky"},
     )
     row = score([item], pd.DataFrame([reply("Blue sky today.", item="x")])).iloc[0]
     assert (row["cc"], row["coverage"], row["limit"]) == (1, 1, 3)
+
+
+# ---------------------------------------------------------------------------------------- told one limit, judged by one
+
+
+def score_in(arm: str, c: float, text: Any, status: str = "ok", **wishes: Any) -> dict[str, Any]:
+    """The row of a reply to recursion at level c in an arm."""
+    items = generate(concepts=["recursion"], levels=[c], **wishes)
+    return score(items, pd.DataFrame([reply(text, status, item=items[0].id) | {"arm": arm}])).iloc[0].to_dict()
+
+
+BY_LIMIT = ("deviation", "compliance", "cc", "exact", "near", "cc_told")
+
+
+@pytest.mark.parametrize(("limit", "n"), [({}, 35), ({"limit": 42, "mode": "at most"}, 42)])
+def test_where_the_prompt_holds_no_limit_none_is_scored(limit: dict[str, Any], n: int) -> None:
+    row = score_in("inside", 0.0, f"A base case. {count(n)}", **limit)
+    assert (row["unscored"], row["told"], row["judged"]) == ("limit absent", "none", "none")
+    assert (row["words"], row["coverage"], row["status"], row["flags"]) == (n + 3, 0.2, "ok", "")
+    assert all(math.isnan(row[metric]) for metric in BY_LIMIT)
+    other = score_in("inside", 0.25, count(n), **limit)
+    assert (other["unscored"], other["cc"], other["cc_told"], other["exact"]) == ("", 1, 1, 1)
+    assert other["told"] == other["judged"] == ("at most 42 words" if limit else "exactly 35 words")
+
+
+def test_a_reply_that_is_lost_is_lost_before_a_limit_is_absent() -> None:
+    row = score_in("inside", 0.0, None, "failed")
+    assert row["unscored"] == "failed"
+    assert math.isnan(row["words"])
+    row = score_in("inside", 0.0, "", "empty")
+    assert (row["unscored"], row["flags"], row["words"], row["coverage"]) == ("limit absent", "empty", 0, 0)
+
+
+AS_RELEASED = [  # level, words written -> deviation, cc, cc_told, told, judged
+    (0.0, 19, 0, 1.0, 1.0, "under 20 words", "under 20 words"),
+    (0.0, 1, 0, 1.0, 1.0, "under 20 words", "under 20 words"),
+    (0.0, 20, 1, 0.9, 0.9, "under 20 words", "under 20 words"),
+    (0.0, 0, 0, 0.0, 0.0, "under 20 words", "under 20 words"),
+    (0.25, 19, 0, 1.0, None, "none", "under 20 words"),
+    (0.25, 26, 7, 0.6, None, "none", "under 20 words"),
+    (0.5, 49, 0, 1.0, 1.0, "none", "under 50 words"),
+    (0.5, 50, 1, 0.9, 1.0, "none", "under 50 words"),
+    (0.5, 700, 651, 0.0, 1.0, "none", "under 50 words"),
+    (0.5, 0, 0, 0.0, 0.0, "none", "under 50 words"),
+    (0.75, 700, None, 1.0, 1.0, "none", "none"),
+    (0.75, 0, None, 0.0, 0.0, "none", "none"),
+    (1.0, 1, None, 1.0, 1.0, "none", "none"),
+]
+
+
+@pytest.mark.parametrize(("c", "n", "deviation", "cc", "cc_told", "told", "judged"), AS_RELEASED)
+def test_as_released_is_scored_by_the_judges_limit(
+    c: float, n: int, deviation: int | None, cc: float, cc_told: float | None, told: str, judged: str
+) -> None:
+    row = score_in("as-released", c, count(n), "ok" if n else "empty")
+    found = {name: None if math.isnan(row[name]) else row[name] for name in ("deviation", "cc", "cc_told")}
+    assert found == {"deviation": deviation, "cc": pytest.approx(cc), "cc_told": cc_told}
+    assert (row["told"], row["judged"], row["unscored"]) == (told, judged, "")
+    assert row["exact"] == (cc == 1)
+    assert row["near"] == (cc >= 0.8)
+    short = score_in("as-released-short", c, count(n), "ok" if n else "empty")
+    assert (short["told"], short["judged"], short["cc"]) == ("none", judged, row["cc"])
+    assert math.isnan(short["cc_told"])
+
+
+def test_numbers_stay_numbers_where_none_is_there() -> None:
+    items = generate(concepts=["recursion"])
+    for arm in ("as-released-short", "inside"):
+        rows = score(items[:1], pd.DataFrame([reply(count(3), item=items[0].id) | {"arm": arm}]))
+        assert {metric: rows[metric].dtype.kind for metric in METRICS} == dict.fromkeys(METRICS, "f") | {"words": "i"}
+
+
+def test_a_jurys_metrics_are_other_ones() -> None:
+    assert not set(METRICS) & set(JUDGED)
+    assert set(METRICS) <= set(COLUMNS)
+    assert not set(JUDGED) & set(COLUMNS)
+    assert {name for name, bounds in METRICS.items() if bounds is None} == {"words"}
+    assert set((METRICS | JUDGED).values()) == {None, (0.0, 1.0)}
+
+
+# ------------------------------------------------------------------------------------------------ items without a text
+
+
+def test_an_item_without_a_text_has_a_row_for_each_model_arm_and_sample(store_path: str) -> None:
+    texts = {("recursion", 0.0): "Recursive self-calls", ("recursion", 0.5): None}  # nothing at .25 and .75 either
+    items = generate(concepts=["recursion"], compressor="maker", texts=texts)
+    asked: list[str] = []
+
+    def answer(request: Mapping[str, Any], sample: int) -> str:
+        asked.append(request["messages"][-1]["content"])
+        return count(35 + sample)
+
+    models = [Model(name, answer=answer) for name in ("one", "two")]
+    arms = ["fixed", "plain"]
+    planned = plan(items, models, arms, samples=2, store=store_path)
+    assert planned["calls"].tolist() == planned["new"].tolist() == [4] * 4
+    replies = run(items, models, arms, samples=2, store=store_path, progress=False)
+    assert len(replies) == len(asked) == 16  # two items with a text, two models, arms, samples
+    assert not any("None" in text for text in asked)
+    rows = score(items, replies)
+    unmade = rows[rows["status"] == "unmade"]
+    keys = unmade[["arm", "model", "sample", "item"]].itertuples(index=False, name=None)
+    assert sorted(keys) == sorted(
+        (arm, model, sample, f"cdct-v1/recursion/{c}-maker")
+        for arm in arms
+        for model in ("one", "two")
+        for sample in (0, 1)
+        for c in ("c025", "c050", "c075")
+    )
+    assert (len(rows), len(rows.drop_duplicates(KEYS))) == (40, 40)
+    assert set(unmade["unscored"]) == {"no text was accepted"}
+    assert unmade[list(METRICS)].isna().all(axis=None)
+    assert unmade["last"].all()
+    assert set(zip(unmade["benchmark"], unmade["turn"], unmade["compressor"], strict=True)) == {("cdct", 0, "maker")}
+    assert set(unmade["told"]) == {"exactly 35 words"}
+    table = summarise(rows, ["model", "arm", "c"])
+    assert table["n"].tolist() == [2, 0, 0, 0, 2] * 4
+    assert table["n_unscored"].tolist() == [0, 2, 2, 2, 0] * 4
+    assert dips(rows)["unscored"].tolist() == ["no scored reply at c = 0.25, 0.5, 0.75"] * 4
+    only = items[1:2]
+    assert plan(only, models, arms, store=store_path)["calls"].tolist() == [0] * 4
+    assert len(run(only, models, arms, store=store_path, progress=False)) == 0
+
+
+def test_replies_to_texts_of_one_compressor_are_not_rows_of_another() -> None:
+    items = generate(concepts=["recursion"], levels=[0.5])
+    gaps = generate(concepts=["recursion"], levels=[0.5], compressor="maker", texts={})
+    rows = score([*items, *gaps], pd.DataFrame([reply(count(35), item=items[0].id)]))
+    assert rows[["compressor", "status"]].to_numpy().tolist() == [["written", "ok"], ["maker", "unmade"]]
+    with pytest.raises(ValueError, match="the rows mix compressor 'written', 'maker', which can't be averaged"):
+        summarise(rows)
 
 
 # ------------------------------------------------------------------------------------------------------- real replies

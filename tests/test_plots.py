@@ -55,6 +55,12 @@ def rows_of(models: list[str], lost: str = "") -> pd.DataFrame:
     return score(ITEMS, pd.DataFrame(replies))
 
 
+def in_arms(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows as if of two arms, which differ."""
+    plain = rows.assign(arm="plain", cc=rows["cc"].astype(float) / 2)
+    return summarise(pd.concat([plain, rows.assign(arm="fixed")]), ["model", "arm", "c"])
+
+
 Figure = Callable[[pd.DataFrame], Axes]
 FIGURES: dict[str, Figure] = {
     "words": lambda rows: cdct_plots.plot_words(rows, 35, CONTEXT),
@@ -66,6 +72,10 @@ FIGURES: dict[str, Figure] = {
     "dips": lambda rows: cdct_plots.plot_dips(dips(rows), dip_summary(rows), published_dips()),
     "null": lambda rows: cdct_plots.plot_null(null_table(rows)),
     "cards": lambda rows: plots.plot_cards(card(rows)),
+    "conditions": lambda rows: cdct_plots.plot_conditions(
+        in_arms(rows), "arm", ["fixed", "plain"], "compliance (0-1)", CONTEXT, 0.5, "half"
+    ),
+    "estimates": lambda rows: plots.plot_estimates(summarise(rows), ["c"]),
 }
 MODELS = ["local/smollm2-135m", "openrouter/one", "vllm/two"]
 
@@ -167,6 +177,70 @@ def test_dips_show_every_curve_and_the_mean_with_its_interval() -> None:
     labels = [label.get_text() for label in axes.get_yticklabels()]
     assert labels[-3:] == [f"mean, {model}" for model in sorted(MODELS)]
     assert "harm principle" in labels
+
+
+def test_conditions_show_every_interval_with_the_baseline_in_black() -> None:
+    table = in_arms(rows_of(MODELS[:1]))
+    axes = cdct_plots.plot_conditions(table, "arm", ["fixed", "plain", "bold"], "compliance (0-1)", CONTEXT)
+    drawn = sorted((round(segment[0, 1], 9), round(segment[1, 1], 9)) for segment in bars(axes))
+    assert drawn == sorted((round(row.low, 9), round(row.high, 9)) for row in table.itertuples())
+    named = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    assert list(named) == ["fixed (n = 8 a level)", "plain (n = 8 a level)"]  # bold was not asked
+    assert [to_hex(box.lines[0].get_color()) for box in named.values()] == ["#222222", plots.COLOURS[1].lower()]
+
+
+def test_an_arm_looks_the_same_beside_whatever_others() -> None:
+    table = in_arms(rows_of(MODELS[:1])).replace({"arm": {"fixed": "first"}})
+
+    def colour(order: list[str]) -> str:
+        axes = cdct_plots.plot_conditions(table, "arm", order, "compliance (0-1)")
+        named = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+        return to_hex(named["plain (n = 8 a level)"].lines[0].get_color())
+
+    assert colour(["first", "plain"]) == colour(["first", "bold", "plain"])
+
+
+ESTIMATES = pd.DataFrame(
+    [
+        ("local/smollm2-135m", "plain", 0.5, 0.2, 0.1, 0.3, 8),
+        ("local/smollm2-135m", "plain", np.nan, -0.1, np.nan, np.nan, 40),
+        ("local/smollm2-135m", "bold", 0.5, np.nan, np.nan, np.nan, 0),
+        ("vllm/two", "plain", 0.5, 0.4, 0.0, np.inf, 8),
+    ],
+    columns=["model", "arm", "c", "estimate", "low", "high", "n"],
+)
+
+
+def test_estimates_stand_in_named_rows_with_their_intervals() -> None:
+    axes = plots.plot_estimates(ESTIMATES, ["arm", "c"], 0.25, "change")
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["plain: c = 0.5", "plain: all c", "bold: c = 0.5"]
+    assert axes.get_legend_handles_labels()[1] == ["local/smollm2-135m (n = 8-40)", "vllm/two (n = 8)"]
+    marks = [box.lines[0] for box in axes.containers]
+    assert [mark.get_xdata().tolist() for mark in marks] == [[0.2, -0.1], [0.4]]
+    assert [mark.get_ydata().round().tolist() for mark in marks] == [[0, 1], [0]]
+    assert [to_hex(mark.get_color()).upper() for mark in marks] == [
+        plots.look(model)["color"] for model in ("local/smollm2-135m", "vllm/two")
+    ]
+    closed, endless = (segment[:, 0] for segment in bars(axes) if np.isfinite(segment).all())
+    assert closed.tolist() == pytest.approx([0.1, 0.3])
+    assert endless[0] == pytest.approx(0.0)
+    assert endless[1] > axes.get_xlim()[1] > 0.4  # it leaves the figure
+    assert axes.lines[0].get_xdata() == [0.25, 0.25]
+
+
+def test_estimates_without_a_model_and_with_published_values() -> None:
+    table = ESTIMATES.drop(columns=["model", "n"]).assign(published=[0.3, np.nan, np.nan, 0.3])
+    axes = plots.plot_estimates(table, ["arm"], None)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["plain", "bold"]
+    assert axes.collections[-1].get_offsets().tolist() == [[0.3, 0]]
+    assert axes.get_legend_handles_labels()[1] == ["published"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_estimates_are_an_empty_figure() -> None:
+    axes = plots.plot_estimates(ESTIMATES[:0], ["arm", "c"])
+    axes.figure.canvas.draw()
+    assert axes.containers == []
 
 
 def test_cards_show_every_interval_and_what_was_published() -> None:

@@ -9,12 +9,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
 from cdct.core import stream
-from cdct.stats.dip import dip, exact_null
+from cdct.stats.dip import TwoLines, dip, exact_null, two_lines
 
 # ------------------------------------------------------------------------------------------------------------ one curve
 
@@ -271,3 +272,67 @@ def test_blocks_must_fit() -> None:
         exact_null([[1, 0, 1], [1, 1, 0, 1, 1]], ["a", "a"])
     with pytest.raises(ValueError, match="argument 2 is"):
         exact_null([[1, 0, 1], [1, 0, 1]], ["a"])
+
+
+# ------------------------------------------------------------------------------------------------------------ two lines
+
+LEVELS = np.linspace(0, 1, 9)
+
+
+def lines(seed: int, curve: np.ndarray, noise: float = 0.3, concepts: int = 8, each: int = 3) -> TwoLines:
+    """The test of curves of this shape: concepts that differ in height and slope, a few models on each."""
+    rng = stream("test", "two lines", seed)
+    names = np.repeat(np.arange(concepts), each * len(curve))
+    x = np.tile(np.linspace(0, 1, len(curve)), concepts * each)
+    y = np.tile(curve, concepts * each) + 0.3 * rng.normal(size=concepts)[names]
+    return two_lines(x, y + 0.1 * rng.normal(size=concepts)[names] * x + noise * rng.normal(size=len(x)), names)
+
+
+def test_a_planted_u_is_found_with_its_break_and_slopes() -> None:
+    for low in (2, 4, 6):
+        found = lines(low, np.abs(LEVELS - LEVELS[low]) * 2, noise=0.05)
+        assert found.u
+        assert found.at == LEVELS[low]
+        assert (found.first.estimate, found.second.estimate) == pytest.approx((-2, 2), abs=0.15)
+        assert found.first.n + found.second.n == 8 * 3 * (9 + 1)  # the level of the break is in both
+    assert not lines(1, -np.abs(LEVELS - 0.5), noise=0.05).u
+
+
+def test_the_lines_are_those_of_statsmodels() -> None:
+    rng = stream("test", "statsmodels")
+    names, x = np.repeat(np.arange(8), 9), np.tile(LEVELS, 8)
+    y = np.abs(x - 0.5) + 0.2 * rng.normal(size=72) + 0.5 * rng.normal(size=8)[names]
+    found = two_lines(x, y, names)
+    for rows, line, p in ((x <= found.at, found.first, found.p_first), (x >= found.at, found.second, found.p_second)):
+        # statsmodels' factor is G/(G-1) (N-1)/(N-2), ours G/(G-1)
+        fit = sm.OLS(y[rows], sm.add_constant(x[rows])).fit(cov_type="cluster", cov_kwds={"groups": names[rows]})
+        se, half = fit.bse[1] * math.sqrt((rows.sum() - 2) / (rows.sum() - 1)), stats.t.ppf(0.975, 7)
+        assert line.estimate == pytest.approx(fit.params[1])
+        assert (line.low, line.high) == pytest.approx((line.estimate - half * se, line.estimate + half * se))
+        assert p == pytest.approx(2 * stats.t.sf(abs(line.estimate) / se, 7))
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [0 * LEVELS, -LEVELS, LEVELS, -np.minimum(LEVELS, 0.5), np.maximum(LEVELS - 0.5, 0), -1.0 * (LEVELS > 0.5)],
+    ids=["flat", "falls", "rises", "falls and stays", "stays and rises", "step"],
+)
+def test_no_u_is_claimed_where_there_is_none(curve: np.ndarray) -> None:
+    # .05 is the limit; 150 sets, so that .05 shows as less than .1 nearly always
+    assert np.mean([lines(1000 + run, curve).u for run in range(150)]) <= 0.1
+
+
+def test_a_shallow_u_is_found_most_of_the_time() -> None:
+    assert np.mean([lines(2000 + run, 0.5 * np.abs(LEVELS - 0.5)).u for run in range(100)]) > 0.6
+
+
+def test_few_levels_and_few_clusters() -> None:
+    with pytest.raises(ValueError, match=r"^two_lines: needs more than five levels, got 5; use dip and exact_null$"):
+        two_lines([0, 1, 2, 3, 4] * 4, [1, 0, 0, 0, 1] * 4, np.repeat(range(4), 5))
+    with pytest.raises(ValueError, match=r"^two_lines: a value is NaN; take missing values out"):
+        two_lines(range(6), [1, 0, 0, 0, 1, math.nan], range(6))
+    few = lines(1, np.abs(LEVELS - 0.5), concepts=2)
+    assert (few.u, few.first.method) == (False, "2 clusters: no interval")
+    assert math.isnan(few.p_first)
+    exact = two_lines(np.tile(LEVELS, 4), np.tile(np.abs(LEVELS - 0.5), 4), np.repeat(range(4), 9))
+    assert (exact.u, exact.at, exact.second.method) == (False, 0.5, "no spread: no interval")

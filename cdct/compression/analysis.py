@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cdct.compression.score import METRICS
+from cdct.compression.score import JUDGED, METRICS
 from cdct.core import KEYS, Item, scored, unknown
 from cdct.stats import dip as dip_stats
 from cdct.stats import resample
@@ -19,19 +19,23 @@ CLUSTER = "concept"
 spread between concepts, and speak of other concepts for the same models."""
 
 
-def _metric(metric: str) -> tuple[float, float] | None:
-    if metric not in METRICS:
-        raise ValueError(unknown("metric", metric, METRICS))
-    return METRICS[metric]
+def bounds_of(metric: str, rows: pd.DataFrame) -> tuple[float, float] | None:
+    """The range of a metric, None where it has none. ValueError for one that is not known or not in the rows."""
+    known = METRICS | JUDGED
+    if metric not in known:
+        raise ValueError(unknown("metric", metric, known))
+    if metric not in rows:
+        raise ValueError(f"the rows have no {metric!r}; what a jury gives is added by `with_jury`")
+    return known[metric]
 
 
-CONDITION = ["arm", "mode", "limit"]
+CONDITION = ["arm", "mode", "limit", "compressor"]
 """What a model was asked under. Numbers of different conditions are never averaged."""
 CURVE = ["model", *CONDITION, "concept"]
 """What names a curve over the levels."""
 
 
-def _final(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+def final(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """The rows that a statistic by these columns rests on: last turns, unless it is by turn; one condition per cell."""
     for name in CONDITION:
         found = rows[name].unique()
@@ -53,10 +57,10 @@ def summarise(rows: pd.DataFrame, by: Sequence[str] = ("model", "c"), metric: st
     """
     import pandas as pd
 
-    bounds = _metric(metric)
+    bounds = bounds_of(metric, rows)
     out = []
-    for names, cell in _final(rows, by).groupby(list(by), sort=True, observed=True):
-        found, n_all = scored(cell), len(cell)
+    for names, cell in final(rows, by).groupby(list(by), sort=True, observed=True):
+        found, n_all = cell[cell[metric].notna()], len(cell)
         estimate = resample.mean(found[metric], found[CLUSTER], bounds)
         out.append(
             dict(zip(by, names, strict=True))
@@ -74,7 +78,7 @@ def _curve(cell: pd.DataFrame, metric: str) -> tuple[pd.Series, str]:
     """The curve of one cell, the samples of a level averaged, and the reason why it can't be judged ("" if it can)."""
     # rounded, since the mean of equal samples in another order may differ in the last bit, and a dip is a strict order
     levels = sorted(cell["c"].unique())
-    curve = scored(cell).groupby("c")[metric].mean().astype(float).reindex(levels).round(12)
+    curve = cell.groupby("c")[metric].mean().astype(float).reindex(levels).round(12)
     if len(curve) < 3 or len(curve) % 2 == 0:
         return curve, f"{len(curve)} levels: a dip needs an odd number, three or more"
     missing = ", ".join(f"{c:g}" for c in curve.index[curve.isna()])
@@ -91,11 +95,11 @@ def dips(rows: pd.DataFrame, metric: str = "cc") -> pd.DataFrame:
     """
     import pandas as pd
 
-    _metric(metric)
+    bounds_of(metric, rows)
     out = []
-    for names, cell in _final(rows, CURVE).groupby(CURVE, sort=True):
+    for names, cell in final(rows, CURVE).groupby(CURVE, sort=True):
         curve, unscored = _curve(cell, metric)
-        n = len(scored(cell))
+        n = int(cell[metric].notna().sum())
         row: dict[str, Any] = dict(zip(CURVE, names, strict=True)) | {
             "domain": cell["domain"].iloc[0],
             "metric": metric,
@@ -123,7 +127,7 @@ def _null(rows: pd.DataFrame, metric: str, sign: int = 1) -> dip_stats.Null:
 
     With the sign -1 it is that of the curves turned over, whose dips are the arches of the curves.
     """
-    found = [(names[-1], *_curve(cell, metric)) for names, cell in _final(rows, CURVE).groupby(CURVE, sort=True)]
+    found = [(names[-1], *_curve(cell, metric)) for names, cell in final(rows, CURVE).groupby(CURVE, sort=True)]
     whole = [(concept, (sign * curve).tolist()) for concept, curve, unscored in found if not unscored]
     # a curve with other levels than the rest of its concept can't be put into their order
     return dip_stats.exact_null([curve for _, curve in whole], [(concept, len(curve)) for concept, curve in whole])
@@ -142,11 +146,11 @@ def dip_summary(rows: pd.DataFrame, by: Sequence[str] = ("model",), metric: str 
     import pandas as pd
 
     out = []
-    for names, cell in _final(rows, by).groupby(list(by), sort=True, observed=True):
+    for names, cell in final(rows, by).groupby(list(by), sort=True, observed=True):
         table = dips(cell, metric)
         whole = table[table["dips"].notna()]
         null, turned = _null(cell, metric), _null(cell, metric, -1)
-        low, high = _metric(metric) or (None, None)
+        low, high = bounds_of(metric, rows) or (None, None)
         span = None if low is None or high is None else (low - high, high - low)
         measures = {
             "prevalence": (
@@ -187,7 +191,7 @@ def null_table(rows: pd.DataFrame, metric: str = "cc") -> pd.DataFrame:
     import pandas as pd
 
     out = []
-    for model, cell in _final(rows, ["model"]).groupby("model", sort=True):
+    for model, cell in final(rows, ["model"]).groupby("model", sort=True):
         table = dips(cell, metric)
         found = table["dips"].dropna()
         for number, chance in enumerate(_null(cell, metric).shares):
@@ -225,25 +229,29 @@ def published_dips() -> dict[str, float]:
 
 
 def context_words(items: Sequence[Item]) -> pd.Series:
-    """The mean number of words of the context by level c, counted in the texts."""
+    """The mean number of words of the context by level c, counted in the texts that there are."""
     import pandas as pd
 
-    counts = pd.DataFrame([{"c": item.params["c"], "words": len(words(item.meta["context"]))} for item in items])
+    texts = [(item.params["c"], item.meta["context"]) for item in items if item.meta["context"] is not None]
+    counts = pd.DataFrame([(c, len(words(text))) for c, text in texts], columns=["c", "words"])
     return counts.groupby("c")["words"].mean().round()
 
 
 def examples(rows: pd.DataFrame, replies: pd.DataFrame) -> pd.DataFrame:
     """For each model and level the reply that comes nearest to the limit and the one that misses it most.
 
+    A reply that no limit binds neither keeps nor misses one, and is not among them.
     Columns: model, c, which, concept, words, cc, coverage, text (to be escaped by whoever shows it, as pandas does).
     """
     import pandas as pd
 
     texts = replies.set_index(KEYS)["text"]
+    bound = scored(final(rows, ["model"])).dropna(subset=["deviation"])
     out = []
-    for (model, c), cell in scored(_final(rows, ["model"])).groupby(["model", "c"], sort=True):
+    for (model, c), cell in bound.groupby(["model", "c"], sort=True):
         ranked = cell.assign(off=cell["deviation"].abs()).sort_values(["off", "concept"])
         for which, row in (("nearest", ranked.iloc[0]), ("farthest", ranked.iloc[-1])):
             shown = row[["concept", "words", "cc", "coverage"]].to_dict() | {"text": texts.loc[tuple(row[KEYS])]}
             out.append({"model": model, "c": c, "which": which} | shown)
-    return pd.DataFrame(out).round(2)
+    columns = ["model", "c", "which", "concept", "words", "cc", "coverage", "text"]
+    return pd.DataFrame(out, columns=columns).round(2)

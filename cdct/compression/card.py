@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cdct.compression.analysis import CONDITION, dip_summary, published_dips, published_means, summarise
-from cdct.compression.items import LEVELS, LIMIT
+from cdct.compression.items import LEVELS, LIMIT, WRITTEN, limit_words
 from cdct.compression.prompts import BASELINE
 
 if TYPE_CHECKING:
@@ -15,11 +16,13 @@ ALPHA = 0.05
 """A dip or an arch is spoken of when its exact two-sided p (twice the smaller tail) is below this."""
 
 
-def condition(arm: str, mode: str, limit: int) -> str:
+def condition(arm: str, mode: str, limit: int, compressor: str = WRITTEN) -> str:
     """What sets a condition apart from the baseline, "" for the baseline itself: "at most 35 words", "plain"."""
     parts = [arm] if arm not in ("baseline", BASELINE) else []
     if (mode, limit) != ("exactly", LIMIT):
-        parts.append(f"{mode} {limit} words")
+        parts.append(limit_words(limit, mode))
+    if compressor != WRITTEN:
+        parts.append(f"texts by {compressor}")
     return ", ".join(parts)
 
 
@@ -82,10 +85,11 @@ def findings(rows: pd.DataFrame) -> pd.DataFrame:
         told = condition(*names)
         summary = dip_summary(cell).set_index("measure").to_dict("index")
         middle = sorted(cell["c"].unique())[cell["c"].nunique() // 2]
-        # the second sentence names the limit itself
+        # a second sentence that says which limit was told need not name it again
+        said = set(cell["told"]) == {limit_words(names[2], names[1])}
         for text, named in (
             (_dip(summary, middle), told),
-            (_length(cell, *names[1:]), condition(names[0], "exactly", LIMIT)),
+            (_length(cell), condition(names[0], "exactly", LIMIT, names[-1]) if said else told),
         ):
             if text:
                 out.append({"model": model, "text": f"{text}{named and f' ({named})'}."})
@@ -122,17 +126,88 @@ def _dip(summary: dict[str, dict[str, Any]], middle: float) -> str:
     return f"{told}{_p(min(deeper, shallower))}; {dip}"
 
 
-def _length(cell: pd.DataFrame, mode: str, limit: int) -> str:
+def _length(cell: pd.DataFrame) -> str:
     words = summarise(cell, ["model"], "words").iloc[0]
-    kept, near = (summarise(cell, ["model"], metric).iloc[0] for metric in ("exact", "near"))
     if not words["n"]:
         return ""
-    n = int(kept["n"])
-    keep, close = (round(share["estimate"] * n) for share in (kept, near))
-    return (
-        f"Asked for {mode} {limit} words it writes {words['estimate']:.0f} on average {_interval(words, '.0f')}; "
-        f"of {n} replies {keep} keep the limit, and {close} come within 3 words"
-    )
+    bound = cell[cell["deviation"].notna()]  # what no limit binds keeps none
+    n, told = len(bound), cell["told"].unique()
+    asked = f"Asked for {told[0]}" if len(told) == 1 else "Told other limits at other levels,"
+    asked = "Told no number of words," if set(told) == {"none"} else asked
+    writes = f"{asked} it writes {words['estimate']:.0f} words on average {_interval(words, '.0f')}"
+    if not n:  # no limit to be kept
+        return writes
+    keep, close = (int(bound[metric].sum()) for metric in ("exact", "near"))
+    limit = "the limit" if (cell["told"] == cell["judged"]).all() else "the limit that they are judged by"
+    return f"{writes}; of {n} replies {keep} keep {limit}, and {close} come within 3 words"
+
+
+def effect_card(effects: pd.DataFrame, against: str = BASELINE, levels: Sequence[float] = ()) -> pd.DataFrame:
+    """A line for each row of `arm_effects`, with the columns of `card`: what a condition changes `against` another.
+
+    `levels`: those that the effects rest on, where these are not all; they stand in the label.
+    """
+    import pandas as pd
+
+    of, lines = _of(effects), []
+    for row in effects.to_dict("records"):
+        unit = "log odds" if row["measure"] == "log odds" else _METRICS.get(row["metric"], ("", ""))[1]
+        label = f"change of {_metric(row)}{_where(row, levels)}{' (0-1)' if not unit else ''}"
+        lines.append(
+            {"model": row.get("model", ""), "group": f"CDCT: {row[of]} against {against}", "label": label, "unit": unit}
+            | {name: row[name] for name in ("estimate", "low", "high", "n", "n_unscored", "method")}
+            | {"published": None, "published_label": ""}
+        )
+    columns = ["model", "group", "label", "unit", "estimate", "low", "high", "n", "n_unscored", "method"]
+    return pd.DataFrame(lines, columns=[*columns, "published", "published_label"])
+
+
+def effect_findings(effects: pd.DataFrame, against: str = BASELINE, levels: Sequence[float] = ()) -> pd.DataFrame:
+    """Sentences on the differences in rows of `arm_effects`: columns model, text.
+
+    That a condition changes something is said where p, corrected for all rows of the table, and the interval both say
+    so; where only one of them does, the sentence says which. Percents are never given: see `log_odds`.
+    """
+    import pandas as pd
+
+    of, out = _of(effects), []
+    tested = effects[effects["measure"] == "difference"]
+    tests = int(tested["p"].notna().sum())
+    corrected = f", Holm-corrected for {tests} comparisons" if tests > 1 else ""
+    for row in tested.to_dict("records"):
+        name, what = f"With {row[of]} instead of {against}", f"{_metric(row)}{_where(row, levels)}"
+        unit = _METRICS.get(row["metric"], ("", ""))[1] or "of 1"
+        size = f"{row['estimate']:+.2f} {unit} {_interval(row, '+.2f')} ({_p(row['p_holm'])}{corrected})"
+        apart, rare = row["low"] > 0 or row["high"] < 0, row["p_holm"] < ALPHA
+        if not row["n"]:
+            text = f"{name} nothing is known of {what}: no pair of replies could be scored"
+        elif apart and rare:
+            text = f"{name} {what} {'rises' if row['estimate'] > 0 else 'falls'}: {size}"
+        elif apart:
+            text = f"{name} a change of {what} is in doubt, its interval leaves out 0 but p does not say so: {size}"
+        elif rare:
+            text = f"{name} a change of {what} is in doubt, p is small but the interval does not say so: {size}"
+        else:
+            text = f"{name} no change of {what} can be told from chance: {size}"
+        out.append({"model": row.get("model", ""), "text": f"{text}."})
+    return pd.DataFrame(out, columns=["model", "text"])
+
+
+_METRICS = {"cc": ("compliance", ""), "words": ("words written", "words"), "coverage": ("key points covered", "")}
+
+
+def _of(effects: pd.DataFrame) -> str:
+    """What the effects are of, such as "arm": the column that `arm_effects` puts before the metric."""
+    return list(effects)[list(effects).index("metric") - 1]
+
+
+def _metric(row: Mapping[str, Any]) -> str:
+    return _METRICS.get(row["metric"], (row["metric"], ""))[0]
+
+
+def _where(row: Mapping[str, Any], levels: Sequence[float]) -> str:
+    at = [row["c"]] if row.get("c") is not None and row["c"] == row["c"] else levels
+    return f" at c = {', '.join(f'{c:g}' for c in at)}" if len(at) else ""
 
 
 def _interval(row: Any, form: str = ".2f") -> str:

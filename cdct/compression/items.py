@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,11 @@ LIMIT = 35
 MODES = ("exactly", "at most")
 TOLERANCE = 0.1
 """A text may miss its target by a tenth; one of two words or fewer must have exactly as many."""
+WRITTEN = "written"
+"""The compressor of the committed texts: people."""
+PLACE = "{limit_words}"
+"""Where a text of the arm `inside` holds its limit."""
+_PLACES = re.compile(r"\{\w+\}")
 _TERM = re.compile(r"[^\s*]+\*?")
 
 
@@ -38,7 +43,10 @@ class KeyPoint:
 
 @dataclass(frozen=True)
 class Concept:
-    """A concept: its reference definition, its key points, and its text at each level: c -> (target words, text)."""
+    """A concept: its reference definition, its key points, and its text at each level: c -> (target words, text).
+
+    `inside` holds whole prompts of the same lengths with the limit among their words, at `PLACE`; it may be empty.
+    """
 
     slug: str
     name: str
@@ -47,6 +55,12 @@ class Concept:
     definition: str
     key_points: tuple[KeyPoint, ...]
     levels: Mapping[float, tuple[int, str]]
+    inside: Mapping[float, tuple[int, str]] = field(default_factory=dict)
+
+
+def limit_words(limit: int, mode: str) -> str:
+    """The limit in words, as every arm tells it: "exactly 35 words"."""
+    return f"{mode} {limit} words"
 
 
 def within_tolerance(n_words: int, target: int) -> bool:
@@ -76,7 +90,8 @@ def read_concept(path: Path) -> Concept:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{where}: not valid TOML: {error}") from None
     texts: dict[str, type | tuple[type, ...]] = dict.fromkeys(("name", "domain", "field", "definition"), str)
-    _table(where, data, texts | {"key_points": list, "levels": list})
+    inside = {"inside": list} if "inside" in data else {}
+    _table(where, data, texts | {"key_points": list, "levels": list} | inside)
     if data["domain"] not in DOMAINS:
         raise ValueError(f"{where}: domain must be one of {', '.join(DOMAINS)}, got {data['domain']!r}")
     points: dict[str, KeyPoint] = {}
@@ -94,15 +109,18 @@ def read_concept(path: Path) -> Concept:
                         f"{here}: a term is one lower-case word, with * at its end for a prefix, got {term!r}"
                     )
         points[point["id"]] = KeyPoint(point["id"], point["text"], tuple(map(tuple, point["any"])))
-    levels: dict[float, tuple[int, str]] = {}
-    for number, level in enumerate(data["levels"], start=1):
-        _table(f"{where}: level {number}", level, {"c": (int, float), "words": int, "text": str})
-        c, target, text = float(level["c"]), level["words"], level["text"].strip()
-        if not 0 <= c <= 1 or round(100 * c) in {round(100 * other) for other in levels}:
-            raise ValueError(f"{where}: level c must lie in 0..1 and differ from others by 0.01 or more, got {c:g}")
-        if not within_tolerance(len(words(text)), target):
-            raise ValueError(f"{where}: the text at c = {c:g} has {len(words(text))} words, target {target}")
-        levels[c] = (target, text)
+    levels = _levels(where, "level", data["levels"])
+    prompts = _levels(f"{where}: inside", "level", data.get("inside", []))
+    for c, (_, text) in prompts.items():
+        for place in _PLACES.findall(text):
+            if place != PLACE:
+                raise ValueError(f"{where}: inside: the text at c = {c:g}: {unknown('place', place, [PLACE])}")
+    if held := [f"{c:g}" for c, (_, text) in levels.items() if PLACE in text]:
+        raise ValueError(f"{where}: {PLACE} stands in the text at c = {', '.join(held)}; its place is in [[inside]]")
+    targets, lengths = ({c: target for c, (target, _) in texts.items()} for texts in (prompts, levels))
+    if prompts and targets != lengths:
+        found = ", ".join(f"{c:g} ({target})" for c, target in targets.items())
+        raise ValueError(f"{where}: inside must have the levels c, and words, of `levels`, got {found}")
     return Concept(
         path.stem,
         data["name"],
@@ -110,8 +128,24 @@ def read_concept(path: Path) -> Concept:
         data["field"],
         data["definition"],
         tuple(points.values()),
-        dict(sorted(levels.items())),
+        levels,
+        prompts,
     )
+
+
+def _levels(where: str, what: str, tables: Sequence[Any]) -> dict[float, tuple[int, str]]:
+    """c -> (target words, text), rising; every text within tolerance of its target, a limit in it being counted."""
+    levels: dict[float, tuple[int, str]] = {}
+    for number, level in enumerate(tables, start=1):
+        _table(f"{where}: {what} {number}", level, {"c": (int, float), "words": int, "text": str})
+        c, target, text = float(level["c"]), level["words"], level["text"].strip()
+        if not 0 <= c <= 1 or round(100 * c) in {round(100 * other) for other in levels}:
+            raise ValueError(f"{where}: level c must lie in 0..1 and differ from others by 0.01 or more, got {c:g}")
+        count = len(words(text.replace(PLACE, limit_words(LIMIT, MODES[0]))))
+        if not within_tolerance(count, target):
+            raise ValueError(f"{where}: the text at c = {c:g} has {count} words, target {target}")
+        levels[c] = (target, text)
+    return dict(sorted(levels.items()))
 
 
 @cache
@@ -138,6 +172,8 @@ def generate(
     levels: Sequence[float] | None = None,
     limit: int = LIMIT,
     mode: str = "exactly",
+    compressor: str = WRITTEN,
+    texts: Mapping[tuple[str, float], str | None] | None = None,
 ) -> list[Item]:
     """One item per concept and level, concepts in the order given and levels rising; what is named twice comes once.
 
@@ -147,13 +183,27 @@ def generate(
         levels: values of c; None takes all that a concept has.
         limit: the number of words to be kept.
         mode: "exactly" or "at most" that many.
+        compressor: who made the texts below c = 1: "written" (the committed ones), "lead" or "drop" (see
+            `compressors`), or a model's name, whose texts are then given.
+        texts: (concept, c) -> text, as `compressors.accepted_texts` gives them. None, or no entry, where no text was
+            accepted: that item has the context None, is never asked, and stays in the scored rows as unscored.
     """
+    from cdct.compression.compressors import COMPRESSORS
+
     known = _concepts()
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise ValueError(f"limit must be a whole number of at least 1 word, got {limit!r}")
     if mode not in MODES:
         raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}, got {mode!r}")
+    if texts is None and compressor not in (WRITTEN, *COMPRESSORS):
+        message = unknown("compressor", compressor, [WRITTEN, *COMPRESSORS])
+        raise ValueError(f"{message}; a model's texts have to be given as `texts`")
+    if texts is not None and compressor in (WRITTEN, *COMPRESSORS):
+        raise ValueError(
+            f"the texts of the compressor {compressor!r} are made here; name the model whose texts they are"
+        )
     variant = "" if (limit, mode) == (LIMIT, "exactly") else f"-{'max' if mode == 'at most' else ''}{limit}"
+    variant += "" if compressor == WRITTEN else f"-{compressor}"
     items = []
     for slug in known if concepts is None else dict.fromkeys(concepts):
         if slug not in known:
@@ -165,11 +215,16 @@ def generate(
                 raise ValueError(f"concept {slug}: level {c!r} is not known; known: {named}")
             c = float(c)
             target, context = concept.levels[c]
+            if c != max(concept.levels) and compressor != WRITTEN:
+                whole = concept.levels[max(concept.levels)][1]
+                context = COMPRESSORS[compressor](whole, target) if texts is None else texts.get((slug, c))
+            params = {"concept": slug, "c": c, "level_words": target, "limit": limit, "mode": mode}
+            inside = concept.inside.get(c, (0, None))[1] if compressor == WRITTEN else None
             items.append(
                 Item(
                     benchmark="cdct",
                     id=f"cdct-v1/{slug}/c{round(c * 100):03d}{variant}",
-                    params={"concept": slug, "c": c, "level_words": target, "limit": limit, "mode": mode},
+                    params=params | {"compressor": compressor},
                     truth={
                         "limit": limit,
                         "mode": mode,
@@ -180,6 +235,8 @@ def generate(
                         "domain": concept.domain,
                         "definition": concept.definition,
                         "context": context,
+                        "inside": inside and inside.replace(PLACE, limit_words(limit, mode)),
+                        "limit_inside": bool(inside and PLACE in inside),
                     },
                 )
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from cdct import plots
-from cdct.core import scored
+from cdct.compression.prompts import ARMS
 
 
 def _levels(table: pd.DataFrame, words: pd.Series | None) -> tuple[dict[float, int], list[str]]:
@@ -64,11 +64,59 @@ def plot_levels(
     return axes
 
 
+def plot_conditions(
+    table: pd.DataFrame,
+    by: str,
+    order: Sequence[str],
+    ylabel: str,
+    words: pd.Series | None = None,
+    reference: float | None = None,
+    reference_label: str = "",
+) -> Axes:
+    """Estimates with intervals by level of compression, a panel per model, a line per condition.
+
+    Here colour and mark tell conditions and not models: the first of `order` is black, an arm keeps its look.
+
+    Args:
+        table: model, `by`, c, estimate, low, high, n.
+        by: "arm" or "compressor". order: its values as they are to be listed, the baseline first.
+        words: words of the context by c, for the axis.
+        reference: value to be drawn as a dashed line.
+    """
+    places, named = _levels(table, words)
+    models = list(dict.fromkeys(table["model"]))
+    shown = [name for name in order if name in set(table[by])]
+    panels = plots.panels(len(models), 3.6, 3.2, least=6.4)
+    for axes, model in zip(panels, models, strict=False):
+        if reference is not None:
+            axes.axhline(reference, color="#444444", linestyle="--", linewidth=1, label=reference_label)
+        for number, name in enumerate(shown):
+            part = table[(table["model"] == model) & (table[by] == name)].sort_values("c")
+            shift = 0.5 / max(4, len(shown)) * (number - (len(shown) - 1) / 2)
+            label = f"{name} (n = {plots.span(table.loc[table[by] == name, 'n'])} a level)"
+            plots.line(axes, part["c"].map(places) + shift, part, label, _condition_look(name, order))
+        axes.set_title(model, fontsize=9.5)
+        axes.set(xlabel=_LEVELS, xlim=(-0.5, len(places) - 0.5), ylim=plots.unit_range(table))
+        axes.set_xticks(list(places.values()), named)
+    panels[0].set_ylabel(ylabel)
+    plots.legend(panels[0])
+    return panels[0]
+
+
+def _condition_look(name: str, order: Sequence[str]) -> dict[str, str]:
+    place = list(order).index(name)
+    if place == 0:
+        return {"color": "#222222", "marker": "o", "linestyle": "-"}
+    place = list(ARMS).index(name) if name in ARMS else place
+    colour, marker = plots.COLOURS[place % len(plots.COLOURS)], plots.MARKERS[place % len(plots.MARKERS)]
+    return {"color": colour, "marker": marker, "linestyle": ("--", "-.", ":")[place % 3]}
+
+
 def plot_words(rows: pd.DataFrame, limit: int, words: pd.Series | None = None) -> Axes:
     """Every reply's length by level, a panel per model, the limit as a line. The axis is logarithmic, so that twice and
     half look alike; a reply without a word stands at its foot, at the tick 0.
     """
-    found = scored(rows)
+    found = rows[rows["words"].notna()]
     models = list(dict.fromkeys(rows["model"]))
     places, named = _levels(rows, words)
     lengths = [limit, *found["words"]]
@@ -103,7 +151,7 @@ def plot_curves(rows: pd.DataFrame, metric: str, label: str, number: str = "word
 
     A cell without any scored reply is grey and empty.
     """
-    found = scored(rows)
+    found = rows[rows[metric].notna()]
     models = list(dict.fromkeys(rows["model"]))
     concepts = list(dict.fromkeys(rows.sort_values(["domain", "concept"])["concept"]))
     levels = sorted(rows["c"].unique())

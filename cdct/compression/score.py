@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cdct.compression.items import LIMIT, MODES
+from cdct.compression.prompts import Limit, told_and_judged
 from cdct.core import KEYS, Item
 from cdct.extract import extract_text
 from cdct.text import word_forms, words
@@ -18,7 +20,7 @@ from cdct.text import word_forms, words
 if TYPE_CHECKING:
     import pandas as pd
 
-VERSION = "1"
+VERSION = "2"
 UNSCORED = ("failed", "skipped", "filtered")
 """Statuses of a call that leave nothing to score. A refusal in words and an empty reply are replies, and fail."""
 NO_TEXT = ("empty", "truncated", "refused")
@@ -85,10 +87,14 @@ def coverage(text: str, key_points: Sequence[Mapping[str, Any]]) -> float:
 def score(items: Sequence[Item], replies: pd.DataFrame) -> pd.DataFrame:
     """One row per reply: KEYS, the item's parameters, and what was counted.
 
-    Columns: status (of the call), flags (what was odd, joined by spaces), unscored ("" or the reason why the numbers
-    are missing), last (whether the conversation ended with this turn), words, deviation (words minus limit; with mode
-    "at most" the words above it), compliance (0-10), cc (the same on 0-1), exact (limit kept to the word), near (within
-    3 words), coverage (0-1).
+    Columns: told and judged (the limit that the model was told and the one that it is judged by, in words, "none" where
+    there is none), status (of the call), flags (what was odd, joined by spaces), unscored ("" or the reason why numbers
+    are missing), last (whether the conversation ended with this turn), words, deviation (words minus the judged limit;
+    where that is an upper one, the words above it), compliance (0-10), cc (the same on 0-1), exact (limit kept to the
+    word), near (within 3 words), cc_told (cc by the limit that the model was told), coverage (0-1). A reply that no
+    limit binds complies. Where the prompt holds no limit on words (arm `inside` at c = 0), words and coverage are
+    counted and the rest is missing, unscored "limit absent". An item without a text, since none of the right length was
+    accepted, has a row for each model, arm and sample with the status "unmade".
     """
     import pandas as pd
 
@@ -99,37 +105,61 @@ def score(items: Sequence[Item], replies: pd.DataFrame) -> pd.DataFrame:
         item = known.get(reply["item"])
         if item is None:
             raise ValueError(f"score: the reply to {reply['item']!r} belongs to none of the {len(known)} items given")
-        row = {key: reply[key] for key in KEYS}
-        row |= {name: item.params[name] for name in ("concept", "c", "level_words", "limit", "mode")}
-        row |= {"domain": item.meta["domain"], "status": reply["status"], "last": ends, "flags": "", "unscored": ""}
+        row = _named(item, {key: reply[key] for key in KEYS}) | {"status": reply["status"], "last": ends}
         text = reply["text"] if isinstance(reply["text"], str) else None  # a table holds NaN where there is none
         if reply["status"] in UNSCORED:
             row["unscored"] = reply["status"]
         elif text is None and reply["status"] not in NO_TEXT:
             row["unscored"] = f"{reply['status']}, but without a text"
         else:
-            found = extract_text(text, reply["finish_reason"])
-            count, limit, mode = len(words(found.answer)), item.params["limit"], item.params["mode"]
-            points = compliance_score(count, limit, mode)
-            flags = [*found.flags, *([found.status] if found.status != "ok" else [])]
-            row |= {
-                "flags": " ".join(flags),
-                "words": count,
-                "deviation": max(0, count - limit) if mode == "at most" else count - limit,
-                "compliance": points,
-                "cc": points / 10,
-                "exact": float(points == 10),
-                "near": float(points >= 8),
-                "coverage": coverage(found.answer, item.truth["key_points"]),
-            }
+            row |= _counted(item, reply["arm"], text, reply["finish_reason"])
         rows.append(row)
+    for asked in replies[["benchmark", "arm", "model", "sample"]].drop_duplicates().to_dict("records"):
+        for item in items:
+            if item.meta["context"] is None:
+                keys = {key: asked.get(key, item.id if key == "item" else 0) for key in KEYS}
+                rows.append(_named(item, keys) | {"status": "unmade", "last": True, "unscored": "no text was accepted"})
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _named(item: Item, keys: dict[str, Any]) -> dict[str, Any]:
+    told, judged = told_and_judged(keys["arm"], item)
+    names = {name: item.params[name] for name in ("concept", "c", "level_words", "limit", "mode", "compressor")}
+    limits = {"told": str(told or "none"), "judged": str(judged or "none")}
+    return keys | names | limits | {"domain": item.meta["domain"], "flags": "", "unscored": ""}
+
+
+def _counted(item: Item, arm: str, text: str | None, finish_reason: str | None) -> dict[str, Any]:
+    found = extract_text(text, finish_reason)
+    count, (told, judged) = len(words(found.answer)), told_and_judged(arm, item)
+    row = {
+        "flags": " ".join([*found.flags, *([found.status] if found.status != "ok" else [])]),
+        "words": count,
+        "coverage": coverage(found.answer, item.truth["key_points"]),
+        "cc_told": math.nan if told is None else _points(count, told) / 10,
+    }
+    if judged is None:
+        return row | {"unscored": "limit absent"}
+    points = _points(count, judged)
+    if judged.words is not None:
+        over = count - judged.words
+        row["deviation"] = max(0, over) if judged.mode == "at most" else over
+    return row | {"compliance": points, "cc": points / 10, "exact": float(points == 10), "near": float(points >= 8)}
+
+
+def _points(count: int, limit: Limit) -> float:
+    if limit.words is None:
+        return 10.0 if count else 0.0
+    return compliance_score(count, limit.words, limit.mode)
 
 
 COLUMNS = [
     *KEYS,
-    *("concept", "domain", "c", "level_words", "limit", "mode", "status", "last", "flags", "unscored"),
-    *("words", "deviation", "compliance", "cc", "exact", "near", "coverage"),
+    *("concept", "domain", "c", "level_words", "limit", "mode", "compressor", "told", "judged", "status", "last"),
+    *("flags", "unscored", "words", "deviation", "compliance", "cc", "exact", "near", "cc_told", "coverage"),
 ]
-METRICS = {"words": None, "cc": (0.0, 1.0), "exact": (0.0, 1.0), "near": (0.0, 1.0), "coverage": (0.0, 1.0)}
+_UNIT = (0.0, 1.0)
+METRICS = {"words": None} | dict.fromkeys(("cc", "exact", "near", "cc_told", "coverage"), _UNIT)
 """What can be averaged, and the range that its values have."""
+JUDGED = dict.fromkeys(("sa", "fc", "cc_judged"), _UNIT)
+"""What a jury adds to it (see `calibration.with_jury`)."""
