@@ -28,18 +28,23 @@ Further flags of `extract_answer`; exactly one of the first four is there
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _MARK = re.compile(r"<(/?)(think|thinking|reasoning|thought)>", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Extraction:
-    """The text to score, its status ("ok", "truncated", "refused" or "empty") and flags that say how it was found."""
+    """The text to score, its status ("ok", "truncated", "refused" or "empty") and flags that say how it was found.
+
+    `answer_start` is where it starts in the reply, in code points, to be added to spans of `Text(answer)`; None where
+    the answer is no contiguous piece of the reply, or is empty.
+    """
 
     answer: str
     status: str
     flags: tuple[str, ...] = ()
+    answer_start: int | None = field(default=None, compare=False)
 
 
 def strip_reasoning(text: str) -> tuple[str, tuple[str, ...]]:
@@ -49,13 +54,19 @@ def strip_reasoning(text: str) -> tuple[str, tuple[str, ...]]:
     A block that is never closed goes on to the end. Nested marks belong to the outermost block. Where a block stood
     inside the text, a space parts what it parted. Linear time.
     """
-    kept: list[str] = []
+    joined, _, flags = _outside_reasoning(text)
+    return joined.strip(), flags
+
+
+def _outside_reasoning(text: str) -> tuple[str, list[tuple[int, int]], tuple[str, ...]]:
+    """The stretches of the text that are outside of reasoning blocks: joined, and their places; and the flags."""
+    kept: list[tuple[int, int]] = []
     flags: list[str] = []
     depth, start = 0, 0
     for mark in _MARK.finditer(text):
         if not mark[1]:
             if depth == 0:
-                kept.append(text[start : mark.start()])
+                kept.append((start, mark.start()))
             depth += 1
             continue
         if depth == 0:
@@ -69,8 +80,18 @@ def strip_reasoning(text: str) -> tuple[str, tuple[str, ...]]:
     if depth:
         flags.append("reasoning_unclosed")
     else:
-        kept.append(text[start:])
-    return " ".join(kept).strip(), tuple(dict.fromkeys(flags))
+        kept.append((start, len(text)))
+    return " ".join(text[start:end] for start, end in kept), kept, tuple(dict.fromkeys(flags))
+
+
+def _start(answer: str, joined: str, kept: list[tuple[int, int]], low: int = 0) -> int | None:
+    """Where in the reply the answer starts, which stands from `low` on in the reply's kept stretches, joined."""
+    place = joined.find(answer, low) if answer else -1
+    for start, end in kept:
+        if 0 <= place <= end - start - len(answer):
+            return start + place
+        place -= end - start + 1
+    return None
 
 
 def extract_text(reply: str | None, finish_reason: str | None = None) -> Extraction:
@@ -78,10 +99,10 @@ def extract_text(reply: str | None, finish_reason: str | None = None) -> Extract
 
     A reply that hit its token limit is "truncated" and scored on what is there; one with nothing left is "empty".
     """
-    answer, flags = strip_reasoning(reply or "")
-    if finish_reason == "length":
-        return Extraction(answer, "truncated", flags)
-    return Extraction(answer, "ok" if answer else "empty", flags)
+    joined, kept, flags = _outside_reasoning(reply or "")
+    answer = joined.strip()
+    status = "truncated" if finish_reason == "length" else "ok" if answer else "empty"
+    return Extraction(answer, status, flags, _start(answer, joined, kept))
 
 
 _TAG = re.compile(r"<\s{0,9}([/\\]?)\s{0,9}answer(\s[^<>]{0,200}|/)?\s{0,9}>", re.IGNORECASE)
@@ -102,18 +123,20 @@ def extract_answer(reply: str | None, finish_reason: str | None = None) -> Extra
     changes no score: each of them is scored on what is there. Linear time, and no text makes it raise. Source: the
     paper's sections 3.2 and appendix Q.
     """
-    text, flags = strip_reasoning(reply or "")
-    answer, found = _tagged(text)
+    joined, kept, flags = _outside_reasoning(reply or "")
+    answer, low, found = _tagged(joined.strip())
     if finish_reason == "length":
         status = "truncated"
     elif not answer:
         status = "empty"
     else:
         status = "refused" if _refuses(answer) else "ok"
-    return Extraction(answer, status, (*found, *flags))
+    start = _start(answer, joined, kept, low + len(joined) - len(joined.lstrip()))
+    return Extraction(answer, status, (*found, *flags), start)
 
 
-def _tagged(text: str) -> tuple[str, tuple[str, ...]]:
+def _tagged(text: str) -> tuple[str, int, tuple[str, ...]]:
+    """The answer, a place in the text that is not behind its start, and the flags."""
     tags, spoken_of = _answer_tags(text)
     pairs, strays = _pairs(tags)
     flags = ["tag_loose"] if any(_is_loose(tag) for tag in tags) else []
@@ -127,14 +150,15 @@ def _tagged(text: str) -> tuple[str, tuple[str, ...]]:
         flags += ["tag_repeated"] * (len(kept) > 1) + ["tag_nested"] * (len(inner) > 1) + ["tag_stray"] * bool(strays)
         outside = _without(text, 0, first.start(), tags) + _without(text, last.end(), len(text), tags)
         flags.insert(0, "tag_odd" if flags and flags != ["tag_quoted"] else "tag_ok")
-        return answer, (*flags, *["outside_text"] * bool(_WORD.search(outside)))
+        return answer, first.end(), (*flags, *["outside_text"] * bool(_WORD.search(outside)))
     opening = _last_opening(text, tags)
     if opening is None:
         flags = ["no_tag", *["tag_unopened"] * bool(tags), *flags]
-        return _without(text, 0, len(text), tags), tuple(flags)
+        return _without(text, 0, len(text), tags), 0, tuple(flags)
     outside = _without(text, 0, opening.start(), tags)
     flags = ["tag_unclosed", *flags, *["tag_stray"] * (len(tags) > 1), *["outside_text"] * bool(_WORD.search(outside))]
-    return _without(text, opening.end(), len(text) - len(_CUT_TAG.search(text[-8:])[0]), tags), tuple(flags)
+    end = len(text) - len(_CUT_TAG.search(text[-8:])[0])
+    return _without(text, opening.end(), end, tags), opening.end(), tuple(flags)
 
 
 def _answer_tags(text: str) -> tuple[list[re.Match[str]], bool]:

@@ -269,3 +269,42 @@ def test_real_replies_that_refuse_are_few_and_none_has_tags() -> None:
     found = [extract_answer(json.loads(line)["text"]) for line in REPLIES.read_text(encoding="utf-8").splitlines()]
     assert sum(extraction.status == "refused" for extraction in found) == 4  # read by hand
     assert {extraction.flags for extraction in found} == {("no_tag",)}
+
+
+@pytest.mark.parametrize(
+    ("reply", "start"),
+    [
+        (" \n Sea air.", 3),
+        ("Sure: <answer> Sea air. </answer> Sea air.", 15),
+        ("Sea air. <answer><answer>Sea air.</answer></answer>", 25),
+        ("<think>Sea air.</think> <answer>Sea air.</answer>", 32),
+        ("Well <think>x</think> so: <answer>Sea air.", 34),
+        ("Sea air.</answer>", 0),
+        ("Sea <think>so</think> air.", None),
+        ("<answer>Sea <answer>air.</answer>", 20),
+        ("<answer>Sea</answer> <answer>", 8),
+        ("<answer>Sea </answer>a</answer>", 8),
+        ("<answer> </answer>", None),
+        ("", None),
+    ],
+)
+def test_where_the_answer_starts_in_the_reply(reply: str, start: int | None) -> None:
+    found = extract_answer(reply)
+    assert found.answer_start == start
+    assert start is None or reply[start:].startswith(found.answer)
+
+
+def test_where_a_whole_reply_starts() -> None:
+    assert extract_text(" <think>x</think>\n Sea air. ").answer_start == 19
+    assert extract_text("Sea <think>x</think> air.").answer_start is None
+
+
+@given(
+    st.lists(st.sampled_from(["<answer>", "</answer>", "<think>", "</think>", "Sea", " ", "\n", "air."]), max_size=12)
+)
+def test_an_answer_with_a_start_stands_there(pieces: list[str]) -> None:
+    reply = "".join(pieces)
+    for found in (extract_answer(reply), extract_text(reply)):
+        if found.answer_start is not None:
+            assert found.answer
+            assert reply[found.answer_start :].startswith(found.answer)

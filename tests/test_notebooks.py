@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import cdct
-from cdct import compression, plots
+from cdct import compression, plots, saturation
 from cdct.core import root
 from cdct.parameters import has_tag, read_parameters
 from cdct.runfile import PROFILES, final_parameters, load_runs
@@ -157,7 +157,7 @@ def test_it_is_short(path: Path) -> None:
 
 @each_notebook
 def test_every_name_of_the_package_that_it_uses_is_there(path: Path) -> None:
-    modules = {"plots": plots, "compression": compression}
+    modules = {"plots": plots, "compression": compression, "saturation": saturation}
     for cell in code_cells(path):
         for node in ast.walk(ast.parse(source(cell))):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdct.text import Text
+from cdct.text import STYLES, Text
 
 INTEGERS = [
     ("B051 jundot/omlx#3484", "We saw 72, then left.", [72]),
@@ -124,6 +124,12 @@ LISTS = [
 def test_numbered_lists_in_every_shape(style: str, text: str) -> None:
     (found,) = Text(text).numbered
     assert (found.style, [item.text for item in found.items]) == (style, CITIES)
+
+
+def test_every_style_has_a_place_in_the_order_from_sure_to_accidental() -> None:
+    assert {style for style, _ in LISTS} == set(STYLES)
+    text = Text("2 figs and 3 pears, at first. 1 fig a second later: (1) Oslo (2) Rome\n1. Bern")
+    assert sorted({unit.style for unit in text.numbered}, key=STYLES.index) == ["line", "inline", "words"]
 
 
 def test_lists_that_start_again_are_several() -> None:

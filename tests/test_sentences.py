@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cdct
-from cdct.sentences import ends
 from cdct.text import Text, sentences
+from cdct.text.boundaries import ends
 
 SHARED = Path(cdct.__file__).resolve().parents[2] / "shared"
 REPLIES = Path(os.environ.get("CDCT_REPLIES") or SHARED / "data" / "real_replies.jsonl")

@@ -40,6 +40,7 @@ CASES = [
     ("x² ½ ① Ⅳ", ["x²", "½", "①", "Ⅳ"]),
     ("snake_case __ _", ["snake_case"]),
     ("AT&T R&D & more", ["AT&T", "R&D", "more"]),
+    ("rock \u02bc n \u02bcn\u02bc", ["rock", "n", "\u02bcn\u02bc"]),  # an apostrophe, though Unicode calls it a letter
 ]
 
 
@@ -86,6 +87,9 @@ def test_one_edit_moves_the_count_by_one_word_or_by_none() -> None:
         ("CAFÉ", "café"),
         ("ǰ", "ǰ"),  # its casefold has two code points, and NFC puts them together again
         ("CO2", "co2"),
+        ("\u0149", "n"),  # its casefold begins with an apostrophe
+        ("AL\u0130", "ali"),  # its casefold ends with a dot above
+        ("\u02bc", ""),
         ("---", ""),
         ("", ""),
     ],
@@ -172,6 +176,26 @@ def test_B020_B023_an_empty_reply_has_nothing() -> None:
     for empty in ("", " \n\t", "\r\n"):
         text = Text(empty)
         assert (text.words, text.sentences, text.paragraphs, text.lines, text.characters) == ([], [], [], [], 0)
+
+
+def test_the_plain_view_folded() -> None:
+    assert Text("**It\u2019s** CAF\u00c9\u02bc").folded == "it's caf\u00e9'"
+
+
+def test_a_sentence_needs_a_letter_or_digit() -> None:
+    assert [unit.text for unit in Text("Rain fell. \u02bc! Snow came.").sentences] == ["Rain fell.", "Snow came."]
+
+
+def test_words_of_a_sentence_that_ends_within_a_word() -> None:
+    text = Text("\u96e8\u3002\u96ea came. Rain fell.")
+    assert len(text.words) == 4
+    assert text.sentence_forms == [["\u96e8"], ["\u96ea", "came"], ["rain", "fell"]]
+
+
+def test_spans_are_found_one_by_one_or_in_slices() -> None:
+    text = Text(" One **two** three")
+    assert text.word_spans[1] == (7, 10)
+    assert list(text.word_spans[-2:]) == [(7, 10), (13, 18)]
 
 
 def test_escapes_are_read_as_what_they_stand_for() -> None:

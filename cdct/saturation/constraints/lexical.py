@@ -22,7 +22,7 @@ from cdct.saturation.constraints.base import (
 )
 from cdct.saturation.constraints.vocabulary import topics, vocabulary
 from cdct.spans import Span
-from cdct.text import Text, normalise
+from cdct.text import Text, folded, normalise
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,14 +33,6 @@ _NOT_VOWELS = bytes(set(range(256)) - set(map(ord, VOWELS)))
 
 
 # ------------------------------------------------------------------------------------------------------------ matching
-
-
-@lru_cache(maxsize=32)  # some types ask for the same reply, one after the other, and for the same words with each
-def folded(text: str) -> str:
-    """A text in normal form as letters and words are compared in it: casefolded, apostrophes made plain."""
-    for apostrophe in "’‘ʼ＇":
-        text = text.replace(apostrophe, "'")
-    return text.casefold()
 
 
 def occurrences(word: str, text: str) -> Iterator[int]:
@@ -60,7 +52,7 @@ def _joins(char: str) -> bool:
 
 def _spans(text: Text, places: Sequence[Span]) -> list[Span]:
     """The spans in the reply of places in its folded plain view."""
-    if places and len(folded(text.plain)) != len(text.plain):  # a few characters fold into two or three
+    if places and len(text.folded) != len(text.plain):  # a few characters fold into two or three
         origins = [i for i, char in enumerate(text.plain) for _ in char.casefold()]
         places = [(origins[start], origins[end - 1] + 1) for start, end in places]
     return [text.plain_span(start, end) for start, end in dict.fromkeys(places)]
@@ -118,7 +110,7 @@ def forbidden_letter(text: Text, letter: str) -> Verdict:
     Choices: English frequency ranks 5 to 15 (paper, section 3.2); commoner ones leave too few words, rarer ones are
     avoided unawares.
     """
-    plain, view = text.plain, folded(text.plain)
+    plain, view = text.plain, text.folded
     hits = view.count(letter) if len(view) == len(plain) else sum(letter in char.casefold() for char in plain)
     detail = f"{quoted(letter)} occurs in {hits} of {number_of(len(plain), 'character')}"
 
@@ -148,7 +140,7 @@ def mandatory_words(text: Text, words: list[str]) -> Verdict:
     slashes and apostrophes end one ("solar-powered" holds "solar"); all characters of the words are literal. A
     missing word has no span. Choice: three words of one topic, short nouns that any text on it can use.
     """
-    view = folded(text.plain)
+    view = text.folded
     missing = [word for word in words if next(occurrences(folded(word), view), None) is None]
     detail = f"words present: {len(words) - len(missing)} of {len(words)}"
     if missing:
@@ -216,7 +208,7 @@ def forbidden_word(text: Text, word: str) -> Verdict:
     underscore, and all characters of the word are literal. Choice: common content words that a text on any topic is
     tempted to use.
     """
-    view, needle = folded(text.plain), folded(word)
+    view, needle = text.folded, folded(word)
     hits = list(occurrences(needle, view))
     detail = f"{quoted(word)} occurs {number_of(len(hits), 'time')} in {number_of(len(text.words), 'word')}"
     score = max(0.0, share(len(text.words) - len(hits), len(text.words)))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from cdct.sentences import ends
-from cdct.spans import Clean, Unit
+from cdct.text.boundaries import ends
+from cdct.text.spans import Clean, Unit
 
 TEXT, BLANK, FENCE, TABLE, HEADING, BREAK, BULLET, NUMBERED = range(8)
 """The kinds of lines."""
@@ -88,19 +88,20 @@ class Blocks:
         if not bare:
             line.kind = BLANK
             return number + 1
-        if bare is text and not _BULLET.match(text):
+        prose = bare[0].isalpha() and bare[0] not in "IVX"  # no mark is a letter, but for a Roman number
+        if bare is text and (prose or not _BULLET.match(text)):
             self._indents.clear()
-        if False:
-            pass
-        elif bare[0] in "`~" and (fence := _FENCE.match(text)) and (bare[0] == "~" or "`" not in fence[2]):
+        if prose and "|" not in text:
+            return number + 1
+        if bare[0] in "`~" and (fence := _FENCE.match(text)) and (bare[0] == "~" or "`" not in fence[2]):
             return self._fence(number, fence)
         elif "|" in text and (after := self._table(number)):
             return after
-        elif heading := _HEADING.match(text):
+        elif bare[0] == "#" and (heading := _HEADING.match(text)):
             line.kind = HEADING
             line.body = line.start + heading.end(1)
             line.tail = line.start + heading.end(2)
-        elif _BREAK.match(text):
+        elif bare[0] in "-*_=" and _BREAK.match(text):
             line.kind = BREAK
             self._underline(number)
         elif bullet := _BULLET.match(text):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import deque
 
-from cdct.spans import Span
+from cdct.text.spans import Span
 
 _RUN = re.compile(r"([*_`])\1*+")
 _LONGEST = 3
@@ -14,13 +15,20 @@ _DEPTH = 8
 """How many open marks a closing one may look past; keeps the time linear, and nobody nests deeper."""
 
 
-def marks(text: str, start: int, end: int) -> list[Span]:
+def rows(text: str) -> list[Span]:
+    """The spans of the rows of one mark that may be emphasis, in order."""
+    return [row.span() for row in _RUN.finditer(text)]
+
+
+def marks(text: str, runs: list[Span], start: int, end: int) -> list[Span]:
     """The spans of the emphasis marks and code ticks that come in pairs within `text[start:end]`, in order.
+
+    `runs` are the `rows` of the text; none of them lies across an end.
 
     A star between two digits is a times sign; one after a backslash is a star. What stands between code ticks is left
     alone. Linear time.
     """
-    runs = [run.span() for run in _RUN.finditer(text, start, end)]
+    runs = runs[bisect_left(runs, (start, 0)) : bisect_left(runs, (end, 0))]
     if len(runs) < 2:
         return []
     closings: dict[int, deque[int]] = {}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from cdct.spans import Span
+from cdct.text.spans import Span
+from cdct.text.tokens import WORDLIKE
 
 _EMOJI = "\u2190-\u21ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff\ufe0f\u200d\u20e3"
 _CLOSERS = rf"""["'”’»›)\]}}*_`~†‡{_EMOJI}]"""
@@ -17,7 +18,6 @@ _PAPER = re.compile(r"(?<=[.!?])\s+")
 _ENDING = re.compile(rf"{_MARK}{_CLOSERS}*+(?:\[\d{{1,3}}\])*+\s*+\Z")
 _NEXT = re.compile(r"""\s*+(?P<open>["'“‘«‹(\[{*_`¿¡~-]*+)(?P<first>.?)""", re.DOTALL)
 _FIRST_WORD = re.compile(r"[A-Za-z’']{1,12}(?![A-Za-z])")
-_WORDLIKE = re.compile(r"[^\W_]")
 
 
 def _set(words: str) -> frozenset[str]:
@@ -35,6 +35,7 @@ _MONTHS = _set("Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec")
 _OFTEN = _set("st mt ft jr sr inc ltd co corp bros dept univ assn est ave blvd rd al approx ca eds gmbh plc llc phd")
 # The end before any word that is not in lower case.
 _ETC = _set("etc misc min max hr hrs oz lb lbs")
+_SHORT = _NEVER | {word.lower() for word in _TITLES | _MONTHS} | _NUMBERED | _OFTEN | _ETC
 _STARTERS = _set(
     """a an the this that these those it he she they we you i in on at by for from with to of as and but or nor so yet
     if when while after before since because although though however therefore thus then there here what who where why
@@ -64,7 +65,10 @@ def split(text: str, start: int = 0, end: int | None = None) -> list[Span]:
     found: list[Span] = []
     for mark in _END.finditer(text, start, end):
         stop = mark.end()
-        if stop < end and (mark[0][0] in _WIDE or (text[stop].isspace() and _ends(text, start, mark, end))):
+        if stop < end and (
+            (text[stop].isspace() and (_plainly_ends(text, start, mark, end) or _ends(text, start, mark, end)))
+            or mark[0][0] in _WIDE
+        ):
             _add(found, text, start, stop)
             start = stop
     _add(found, text, start, end)
@@ -88,11 +92,22 @@ def ends(text: str) -> bool:
 
 
 def _add(found: list[Span], text: str, start: int, end: int) -> None:
-    piece = text[start:end]
-    if _WORDLIKE.search(piece):
+    if WORDLIKE.search(text, start, end):
+        piece = text[start:end]
         bare = piece.lstrip()
         start += len(piece) - len(bare)
         found.append((start, start + len(bare.rstrip())))
+
+
+def _plainly_ends(text: str, start: int, mark: re.Match[str], end: int) -> bool:
+    """Whether a sentence ends at this mark by the look of it: most do, and the rules below say the same."""
+    place, stop = mark.span()
+    if stop + 1 == end or text[stop] != " " or not text[stop + 1].isupper():
+        return False
+    if text[place:stop] != ".":
+        return text[place] != "."
+    token = text[text.rfind(" ", start, place) + 1 : place] or "."
+    return token.isalpha() and len(token) > 1 and token.lower() not in _SHORT
 
 
 def _ends(text: str, start: int, mark: re.Match[str], end: int) -> bool:
@@ -134,7 +149,7 @@ def _ends_after_letters(text: str, start: int, place: int, token: str, following
     """The same after an initial, a dotted abbreviation or a one-letter marker."""
     first = following["first"]
     if "." not in token:
-        if place - start < 8 and not _WORDLIKE.search(text, start, place - 1):
+        if place - start < 8 and not WORDLIKE.search(text, start, place - 1):
             return False
         if token == "v":
             return _starts(text, following)

@@ -1,21 +1,20 @@
-"""One parse of a reply for all who read it: words, sentences, blocks and numbers, each with its place in the reply."""
+"""The parse of a reply: every view and unit, read when it is first asked for."""
 
 from __future__ import annotations
 
-import html
 import re
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from itertools import accumulate, chain
+from typing import Any
 
-from cdct.blocks import Blocks, Bullet, Fence, Table
-from cdct.numbered import Numbered, numbered
-from cdct.numbers import Equation, Integer, equations, integers
-from cdct.objects import Json, json_objects
-from cdct.sentences import split, split_plainly
-from cdct.spans import Clean, Span, Unit, View
-from cdct.views import Prose, plain_holes, plain_view, prose, unstructured
-from cdct.words import WORD_RULE, bare_forms, bare_words, normalise, split_words, word_form, word_forms, words
-
-__all__ = ["WORD_RULE", "Paragraph", "Text", "Unit", "normalise", "sentences", "word_form", "word_forms", "words"]
+from cdct.text.blocks import Blocks, Bullet, Fence, Table
+from cdct.text.boundaries import split, split_plainly
+from cdct.text.lists import Numbered, numbered
+from cdct.text.numbers import Equation, Integer, equations, integers
+from cdct.text.objects import Json, json_objects
+from cdct.text.spans import Clean, Span, Spans, Unit, View
+from cdct.text.tokens import WORDLIKE, bare_forms, bare_words, folded, has_digit, split_words, word_forms
+from cdct.text.views import Prose, plain_holes, plain_view, prose, unstructured
 
 _MARKS = "*_`#|{~>"
 _LINE_MARK = re.compile(r"\n[ \t]*+(?:[-+=•◦▪‣]|\(?[0-9]|[IVX]{1,5}[.)])")
@@ -23,7 +22,20 @@ _LIST_NUMBER = re.compile(r"[0-9][.)]\s")
 _ESCAPE = re.compile(
     r"\\(?:u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2}))|&#?\w{1,31};"
 )
+_TOKEN = re.compile(r"\S+")
 SPLITTERS = ("rules", "paper")
+
+
+class _once:
+    """An attribute that is computed when it is first read: what `functools.cached_property` does with a slow lock."""
+
+    def __init__(self, compute: Callable[[Any], Any]) -> None:
+        self._compute, self._name, self.__doc__ = compute, compute.__name__, compute.__doc__
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        if owner is None:
+            return self
+        return owner.__dict__.setdefault(self._name, self._compute(owner))
 
 
 class Paragraph(Unit):
@@ -39,7 +51,7 @@ class Text:
     emphasis marks and heading hashes as well; `prose` is `plain` without fences, tables, JSON objects, bullet items,
     headings, thematic breaks, list numbers and numbered lines that hold no end of a sentence.
 
-    A unit (`cdct.spans.Unit`) has a `text` and, computed when asked, its `span` in the reply: half-open code-point
+    A unit (`cdct.text.spans.Unit`) has a `text` and, computed when asked, its `span` in the reply: half-open code-point
     offsets. With `splitter="paper"` sentences end at . ! ? before white space and nowhere else (paper, appendix Q),
     to measure what the choice changes. All of it takes linear time, never raises, and depends on nothing but the
     reply.
@@ -58,26 +70,27 @@ class Text:
 
     # ------------------------------------------------------------------------------------------------------------ views
 
-    @cached_property
+    @_once
     def _clean(self) -> Clean:
         return Clean(self.raw)
 
-    @cached_property
+    @_once
     def _blocks(self) -> Blocks | None:
         """The blocks, or None where there is nothing that could make one."""
         text = self._clean.text
-        structured = any(mark in text for mark in _MARKS) or _LINE_MARK.search("\n" + text) or _LIST_NUMBER.search(text)
+        structured = any(map(text.__contains__, _MARKS)) or _LINE_MARK.search("\n" + text)
+        structured = structured or (has_digit(text) and _LIST_NUMBER.search(text))
         return Blocks(self._clean) if structured else None
 
-    @cached_property
+    @_once
     def _holes(self) -> list[Span]:
         return plain_holes(self._clean, self._blocks, self.json_objects) if self._blocks else []
 
-    @cached_property
-    def _plain(self) -> View:
+    @_once
+    def _plain(self) -> Clean | View:
         return plain_view(self._clean, self._holes)
 
-    @cached_property
+    @_once
     def _prose(self) -> Prose:
         if not self._blocks:
             return unstructured(self._clean)
@@ -95,6 +108,11 @@ class Text:
     def prose(self) -> str:
         return self._prose.view.text
 
+    @_once
+    def folded(self) -> str:
+        """The plain view as letters and words are compared in it. A few characters become two or three."""
+        return folded(self.plain)
+
     @property
     def characters(self) -> int:
         """The number of code points of the plain view."""
@@ -110,22 +128,22 @@ class Text:
 
     # ------------------------------------------------------------------------------------------------------------ words
 
-    @cached_property
+    @_once
     def words(self) -> list[str]:
         """The words of the plain view with the punctuation that touches them."""
         return split_words(self.plain)
 
-    @cached_property
+    @_once
     def bare(self) -> list[str]:
         """The words without outer punctuation, in their own case."""
-        return bare_words(self.plain)
+        return bare_words(self.plain, self.words)
 
-    @cached_property
+    @_once
     def forms(self) -> list[str]:
         """The words as they are compared."""
         return bare_forms(self.bare)
 
-    @cached_property
+    @_once
     def decoded_forms(self) -> list[str]:
         r"""The compared forms of the words, escapes like \u0070, \x70, &#112; and &amp; read as what they stand for."""
         plain = self.plain
@@ -134,14 +152,14 @@ class Text:
         decoded = _ESCAPE.sub(_decoded, plain)
         return self.forms if decoded == plain else word_forms(decoded)
 
-    @cached_property
-    def word_spans(self) -> list[Span]:
+    @_once
+    def word_spans(self) -> Sequence[Span]:
         """The spans of the words in the reply."""
         return _spans(self._plain, 0, len(self.plain))
 
     # -------------------------------------------------------------------------------------------------------- sentences
 
-    @cached_property
+    @_once
     def paragraphs(self) -> list[Paragraph]:
         """The paragraphs of prose that hold a word, each with its sentences."""
         view, found = self._prose.view, []
@@ -158,7 +176,7 @@ class Text:
             found.append(paragraph)
         return found
 
-    @cached_property
+    @_once
     def sentences(self) -> list[Unit]:
         """The sentences of the prose view."""
         view, paragraphs, breaks = self._prose
@@ -175,23 +193,28 @@ class Text:
             found += [Unit(view, *span) for span in split(view.text, start, end)]
         return found
 
-    @cached_property
+    @_once
     def sentence_words(self) -> list[list[str]]:
         """The words of each sentence."""
         return [split_words(sentence.text) for sentence in self.sentences]
 
-    @cached_property
+    @_once
     def sentence_forms(self) -> list[list[str]]:
         """The compared forms of the words of each sentence."""
-        return [bare_forms(bare_words(sentence.text)) for sentence in self.sentences]
+        words = self.sentence_words
+        every = self.forms if not self._blocks else bare_forms(bare_words(self.prose, list(chain(*words))))
+        if len(every) != sum(map(len, words)):  # a sentence ends within a word, as in Chinese
+            return [bare_forms(bare_words(own.text, mine)) for own, mine in zip(self.sentences, words, strict=True)]
+        ends = accumulate(map(len, words))
+        return [every[end - len(own) : end] for end, own in zip(ends, words, strict=True)]
 
-    def sentence_word_spans(self, number: int) -> list[Span]:
+    def sentence_word_spans(self, number: int) -> Sequence[Span]:
         """The spans in the reply of the words of sentence `number`, from 0."""
         return _spans(self._prose.view, *self.sentences[number].place)
 
     # ----------------------------------------------------------------------------------------------------------- blocks
 
-    @cached_property
+    @_once
     def lines(self) -> list[Unit]:
         """The lines of the plain view that are not empty, those in fences and tables among them."""
         found, start = [], 0
@@ -216,43 +239,42 @@ class Text:
         """The fenced blocks."""
         return self._blocks.fences if self._blocks else []
 
-    @cached_property
+    @_once
     def json_objects(self) -> list[Json]:
         """The outermost complete JSON objects, in fences as well."""
         return json_objects(self._clean)
 
     # ---------------------------------------------------------------------------------------------------------- numbers
 
-    @cached_property
+    @_once
     def integers(self) -> list[Integer]:
-        """The integers of the plain view; see `cdct.numbers.integers` for what counts."""
+        """The integers of the plain view; see `cdct.text.numbers.integers` for what counts."""
         return integers(self._plain)
 
-    @cached_property
+    @_once
     def equations(self) -> list[Equation]:
-        """The equations of the plain view; see `cdct.numbers.equations`."""
+        """The equations of the plain view; see `cdct.text.numbers.equations`."""
         return equations(self._plain)
 
-    @cached_property
+    @_once
     def numbered(self) -> list[Numbered]:
-        """The numbered lists of the plain view; see `cdct.numbered.numbered`."""
+        """The numbered lists of the plain view; see `cdct.text.lists.numbered`."""
         return numbered(self._plain)
 
 
 def sentences(text: str, splitter: str = "rules") -> list[str]:
-    """The sentences of a text, in order; `cdct.sentences.split` has the rules."""
+    """The sentences of a text, in order; `cdct.text.boundaries.split` has the rules."""
     return [sentence.text for sentence in Text(text, splitter).sentences]
 
 
-def _spans(view: View, start: int, end: int) -> list[Span]:
-    return [
-        view.span(*token.span())
-        for token in re.compile(r"\S+").finditer(view.text, start, end)
-        if any(map(str.isalnum, token[0]))
-    ]
+def _spans(view: Clean | View, start: int, end: int) -> Sequence[Span]:
+    tokens = _TOKEN.finditer(view.text, start, end)
+    return Spans(view, [token.span() for token in tokens if WORDLIKE.search(token[0])])
 
 
 def _decoded(escape: re.Match[str]) -> str:
+    import html
+
     code = escape[1] or escape[2] or escape[3] or escape[4]
     if code is None:
         return html.unescape(escape[0])

@@ -7,14 +7,15 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from cdct.blocks import BLANK, BREAK, FENCE, HEADING, NUMBERED, TEXT, Blocks, Line
-from cdct.emphasis import marks
-from cdct.objects import Json
-from cdct.sentences import ends
-from cdct.spans import Clean, Span, View
+from cdct.text.blocks import BLANK, BREAK, FENCE, HEADING, NUMBERED, TEXT, Blocks, Line
+from cdct.text.boundaries import ends
+from cdct.text.emphasis import marks, rows
+from cdct.text.objects import Json
+from cdct.text.spans import Clean, Span, View
 
 _QUOTE = re.compile(r"(?:[ \t]*+>)++[ \t]*+")
 _INLINE = re.compile(r"(?<=[\s,;:])(?:(\()?(\d{1,3})(?(1)\)|([.)])))[ \t]++(?=\S)")
+_DIGITS = re.compile(r"\d++")
 _AFTER_MARK = re.compile(r"[.!?…:,;][\"'”’)*_]*+\s*+\Z")
 _AFTER_END = re.compile(r"[.!?…][\"'”’)*_]*+\s*+\Z")
 _GAP = re.compile(r"\n\s*\n")
@@ -25,51 +26,52 @@ _ENOUGH = 2
 class Prose(NamedTuple):
     """The prose view, the spans of its paragraphs in it, and the places in it where a sentence must end."""
 
-    view: View
+    view: Clean | View
     paragraphs: list[Span]
     breaks: list[int]
 
 
 def unstructured(clean: Clean) -> Prose:
     """The prose of a reply without any Markdown: all of it, in paragraphs between blank lines."""
-    ranges, start = [], 0
-    for gap in _GAP.finditer(clean.text):
+    text, ranges, start = clean.text, [], 0
+    for gap in _GAP.finditer(text) if "\n" in text else ():
         ranges.append((start, gap.start()))
         start = gap.end()
-    ranges.append((start, len(clean.text)))
-    return _assemble(clean, ranges, [], [])
+    if text:
+        ranges.append((start, len(text)))
+    return _assemble(clean, ranges, [], []) if len(ranges) > 1 else Prose(clean, ranges, [])
 
 
 def plain_holes(clean: Clean, blocks: Blocks, objects: list[Json]) -> list[Span]:
     """What the plain view leaves out: heading hashes and emphasis marks, none in fences, rules and JSON objects."""
     holes: list[Span] = []
     text = clean.text
-    emphasised = "*" in text or "_" in text or "`" in text
+    runs = rows(text) if "*" in text or "_" in text or "`" in text else []
     spans = [unit.place for unit in objects]
     stretch: list[int] | None = None  # consecutive lines of text are one stretch, since emphasis may go over a line end
     for line in [*blocks.lines, None]:
         if line is not None and line.kind == TEXT:
             stretch = [stretch[0] if stretch else line.start, line.end]
             continue
-        if stretch and emphasised:
+        if stretch and runs:
             for start, end in _cut(tuple(stretch), spans):
-                holes += marks(text, start, end)
+                holes += marks(text, runs, start, end)
         stretch = None
         if line is None or line.kind in (FENCE, BREAK, BLANK):
             continue
         if line.kind == HEADING:
             holes.append((line.start, line.body))
-        if emphasised:
+        if runs:
             for start, end in _cut((line.body if line.kind == HEADING else line.start, line.tail), spans):
-                holes += marks(text, start, end)
+                holes += marks(text, runs, start, end)
         if line.kind == HEADING:
             holes.append((line.tail, line.end))
     return [hole for hole in holes if hole[0] < hole[1]]
 
 
-def plain_view(clean: Clean, holes: list[Span]) -> View:
+def plain_view(clean: Clean, holes: list[Span]) -> Clean | View:
     """The text without these holes."""
-    return View.of(clean, _cut((0, len(clean.text)), holes))
+    return View.of(clean, _cut((0, len(clean.text)), holes)) if holes else clean
 
 
 def prose(clean: Clean, blocks: Blocks, objects: list[Json], holes: list[Span]) -> Prose:
@@ -132,7 +134,11 @@ def _inline_numbers(text: str, line: Line) -> list[Span]:
         return []  # Roman
     expected = int(own.strip("().")) + 1 if own else 1
     after_mark = False
-    for number in _INLINE.finditer(text, line.body if own else line.start, line.end):
+    for digits in _DIGITS.finditer(text, line.body if own else line.start, line.end):
+        at = digits.start()
+        number = _INLINE.match(text, at - (text[at - 1] == "("), line.end)
+        if not number:
+            continue
         style = "()" if number[1] else number[3]
         if int(number[2]) != expected or (own and style != ("()" if own[0] == "(" else own[-1])):
             continue
@@ -168,7 +174,8 @@ def _assemble(clean: Clean, ranges: list[Span], holes: list[Span], breaks: list[
             length += end - begin
         kept += pieces
         paragraphs.append((start, length))
-    return Prose(View.of(clean, kept, joints), paragraphs, placed)
+    view = View.of(clean, kept, joints)
+    return Prose(clean if view.text == text else view, paragraphs, placed)
 
 
 def _trimmed(text: str, pieces: list[Span]) -> list[Span]:
