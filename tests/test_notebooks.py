@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import cdct
-from cdct import ceiling, compression, plots
+from cdct import ceiling, compression, plots, saturation
 from cdct.ceiling import plots as ccb_plots
 from cdct.ceiling import trace_plots
 from cdct.core import root
@@ -159,7 +159,7 @@ def test_it_is_short(path: Path) -> None:
 
 @each_notebook
 def test_every_name_of_the_package_that_it_uses_is_there(path: Path) -> None:
-    modules = {"plots": plots, "compression": compression, "ceiling": ceiling}
+    modules = {"plots": plots, "compression": compression, "ceiling": ceiling, "saturation": saturation}
     modules |= {"ccb_plots": ccb_plots, "trace_plots": trace_plots}
     for cell in code_cells(path):
         for node in ast.walk(ast.parse(source(cell))):

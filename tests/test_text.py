@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdct.text import normalise, word_form, word_forms, words
+from cdct.text import Text, normalise, word_form, word_forms, words
 
 CASES = [
     ("", []),
@@ -40,6 +40,7 @@ CASES = [
     ("x² ½ ① Ⅳ", ["x²", "½", "①", "Ⅳ"]),
     ("snake_case __ _", ["snake_case"]),
     ("AT&T R&D & more", ["AT&T", "R&D", "more"]),
+    ("rock \u02bc n \u02bcn\u02bc", ["rock", "n", "\u02bcn\u02bc"]),  # an apostrophe, though Unicode calls it a letter
 ]
 
 
@@ -86,6 +87,9 @@ def test_one_edit_moves_the_count_by_one_word_or_by_none() -> None:
         ("CAFÉ", "café"),
         ("ǰ", "ǰ"),  # its casefold has two code points, and NFC puts them together again
         ("CO2", "co2"),
+        ("\u0149", "n"),  # its casefold begins with an apostrophe
+        ("AL\u0130", "ali"),  # its casefold ends with a dot above
+        ("\u02bc", ""),
         ("---", ""),
         ("", ""),
     ],
@@ -126,3 +130,95 @@ def test_a_form_is_its_own_form_and_never_empty(text: str) -> None:
     for form in word_forms(text):
         assert form
         assert word_form(form) == form
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "count"),
+    [
+        ("B011 notepad-plus-plus/notepad-plus-plus#8100", "Ana's dog won't.", 3),
+        ("B012 tgeczy/TGSpeechBox#76", "12:00\u202fAM now", 3),
+        ("B012 tgeczy/TGSpeechBox#76", "12:00\u200bAM \u200b now", 2),
+    ],
+)
+def test_B011_B012_words_of_a_parsed_reply(source: str, text: str, count: int) -> None:
+    assert len(Text(text).words) == len(words(text)) == count
+
+
+def test_B014_characters_are_code_points() -> None:
+    """sinclairzx81/typebox#1648."""
+    assert Text("❤️").characters == 2
+    assert Text(" cafe\u0301\r\n").characters == 4
+
+
+def test_B010_apostrophes_compare_alike() -> None:
+    """ruby-no-kai/sponsor-app#93."""
+    assert Text("I don’t know yet.").forms == ["i", "don't", "know", "yet"]
+
+
+def test_B016_words_compare_without_case_and_punctuation() -> None:
+    """modelscope/evalscope#1675."""
+    assert Text("Blue sky, BLUE sea.").forms == ["blue", "sky", "blue", "sea"]
+
+
+def test_B008_words_are_compared_whole() -> None:
+    """modelscope/evalscope#1755."""
+    assert "cat" not in Text("This category is broad.").forms
+
+
+def test_B015_a_reply_without_letters_has_no_words() -> None:
+    """modelscope/evalscope#1761."""
+    text = Text("... --- !!!")
+    assert (text.words, text.sentences, text.characters) == ([], [], 11)
+
+
+def test_B020_B023_an_empty_reply_has_nothing() -> None:
+    """scitix/sieval#105."""
+    for empty in ("", " \n\t", "\r\n"):
+        text = Text(empty)
+        assert (text.words, text.sentences, text.paragraphs, text.lines, text.characters) == ([], [], [], [], 0)
+
+
+def test_the_plain_view_folded() -> None:
+    assert Text("**It\u2019s** CAF\u00c9\u02bc").folded == "it's caf\u00e9'"
+
+
+def test_a_sentence_needs_a_letter_or_digit() -> None:
+    assert [unit.text for unit in Text("Rain fell. \u02bc! Snow came.").sentences] == ["Rain fell.", "Snow came."]
+
+
+def test_words_of_a_sentence_that_ends_within_a_word() -> None:
+    text = Text("\u96e8\u3002\u96ea came. Rain fell.")
+    assert len(text.words) == 4
+    assert text.sentence_forms == [["\u96e8"], ["\u96ea", "came"], ["rain", "fell"]]
+
+
+def test_spans_are_found_one_by_one_or_in_slices() -> None:
+    text = Text(" One **two** three")
+    assert text.word_spans[1] == (7, 10)
+    assert list(text.word_spans[-2:]) == [(7, 10), (13, 18)]
+
+
+def test_escapes_are_read_as_what_they_stand_for() -> None:
+    r"""arXiv:2608.12426, figure 4: words made unique by writing \u0070et for pet."""
+    text = Text(r"pet \u0070et p\x65t &#112;et p&#x65;t \ud800 &nothing; \U00110000")
+    assert text.decoded_forms[:5] == ["pet"] * 5
+    assert len(text.decoded_forms) == 8
+    assert Text("plain \\ & text").decoded_forms == ["plain", "text"]
+
+
+def test_a_parsed_reply_is_passed_on() -> None:
+    text = Text("Rain fell.")
+    assert Text.of(text) is text
+    assert Text.of("Rain fell.").words == ["Rain", "fell."]
+
+
+@given(TEXTS)
+def test_the_views_count_the_same_words(text: str) -> None:
+    parsed = Text(text)
+    assert parsed.clean == normalise(text)
+    assert len(parsed.words) == len(words(text))
+    assert parsed.forms == word_forms(parsed.plain)
+    assert len(parsed.bare) == len(parsed.words)
+    for bare, word in zip(parsed.bare, parsed.words, strict=True):
+        assert bare in word
+        assert not bare or (bare[0].isalnum() and bare[-1].isalnum())

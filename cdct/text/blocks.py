@@ -1,0 +1,224 @@
+"""The blocks of a reply in Markdown: fences, tables, bullets, headings, breaks, numbered lines, and JSON objects.
+
+Every line belongs to one kind of block. Read are the forms in which models write, more of them than CommonMark allows.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cdct.text.boundaries import ends
+from cdct.text.spans import Clean, Unit
+
+TEXT, BLANK, FENCE, TABLE, HEADING, BREAK, BULLET, NUMBERED = range(8)
+"""The kinds of lines."""
+
+_FENCE = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)[ \t]*+(.*)")
+_HEADING = re.compile(r" {0,3}(#{1,6}(?:[ \t]++|$))(.*?)([ \t]++#++)?[ \t]*$")
+_BREAK = re.compile(r"[ \t]*+(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+|={3,}+[ \t]*+)$")
+_BULLET = re.compile(r"([ \t]*+)(?:([-*+])(?:[ \t]++|$)|([•◦▪‣])[ \t]*+)")
+_NUMBERED = re.compile(r"[ \t]*+(?:\*\*)?(?:\(\d{1,3}\)|(?:\d{1,3}|[IVX]{1,5})[.)]{1,2})(?:\*\*)?(?:[ \t]++|$)")
+_RULE_CELL = re.compile(r"[ \t]*+:?+-++:?+[ \t]*+")
+_BOLD_LINE = re.compile(r"[ \t]*+(\*\*|__)(?=\S)(.+)")
+_PIPE = re.compile(r"(?<!\\)\|")
+
+
+class Bullet(Unit):
+    """A bullet item: its text, its `marker` and its `level`, 0 being the outermost. An empty item has an empty text."""
+
+    __slots__ = ("level", "marker")
+
+
+class Table(Unit):
+    """A pipe table: `header` and data `rows` of stripped cells, each row with as many as were written.
+
+    `ruled` says that a row of dashes with as many cells follows the header. Without one, two or more lines in a row
+    that start and end with a pipe still make a table, of which the first line counts as header; it is not `ruled`.
+    """
+
+    __slots__ = ("header", "rows", "ruled")
+
+    @property
+    def columns(self) -> int:
+        return len(self.header)
+
+
+class Fence(Unit):
+    """A fenced block: its `code`, the `info` after the opening marks, and whether it is `closed` and `blank`."""
+
+    __slots__ = ("blank", "closed", "code", "info")
+
+
+class Line:
+    """One line of a reply: where it stands, what it is, and for a numbered line or heading where its content starts."""
+
+    __slots__ = ("body", "end", "kind", "start", "tail")
+
+    def __init__(self, start: int, end: int) -> None:
+        self.start, self.end, self.kind = start, end, TEXT
+        self.body, self.tail = start, end
+
+
+class Blocks:
+    """The lines of a reply with their kinds, and its fences, tables and bullets. Linear time."""
+
+    def __init__(self, clean: Clean) -> None:
+        self._clean, self._text = clean, clean.text
+        self.lines: list[Line] = []
+        self.fences: list[Fence] = []
+        self.tables: list[Table] = []
+        self.bullets: list[Bullet] = []
+        self._indents: list[int] = []
+        start = 0
+        for line in self._text.split("\n"):
+            self.lines.append(Line(start, start + len(line)))
+            start += len(line) + 1
+        number = 0
+        while number < len(self.lines):
+            number = self._read(number)
+
+    def content(self, number: int) -> str:
+        line = self.lines[number]
+        return self._text[line.start : line.end]
+
+    def _read(self, number: int) -> int:
+        """Decides what line `number` is and returns the first line after what it belongs to."""
+        line, text = self.lines[number], self.content(number)
+        bare = text.lstrip()
+        if not bare:
+            line.kind = BLANK
+            return number + 1
+        prose = bare[0].isalpha() and bare[0] not in "IVX"  # no mark is a letter, but for a Roman number
+        if bare is text and (prose or not _BULLET.match(text)):
+            self._indents.clear()
+        if prose and "|" not in text:
+            return number + 1
+        if bare[0] in "`~" and (fence := _FENCE.match(text)) and (bare[0] == "~" or "`" not in fence[2]):
+            return self._fence(number, fence)
+        elif "|" in text and (after := self._table(number)):
+            return after
+        elif bare[0] == "#" and (heading := _HEADING.match(text)):
+            line.kind = HEADING
+            line.body = line.start + heading.end(1)
+            line.tail = line.start + heading.end(2)
+        elif bare[0] in "-*_=" and _BREAK.match(text):
+            line.kind = BREAK
+            self._underline(number)
+        elif bullet := _BULLET.match(text):
+            return self._bullet(number, bullet)
+        elif numbered := _NUMBERED.match(text):
+            line.kind, line.body = NUMBERED, line.start + numbered.end()
+        elif bare[0] in "*_" and self._is_title(number, text):
+            line.kind = HEADING
+        return number + 1
+
+    def _fence(self, first: int, opening: re.Match[str]) -> int:
+        mark, lines = opening[1], self.lines
+        last, closed = first + 1, False
+        while last < len(lines) and not closed:
+            text = self.content(last).strip()
+            closed = text.startswith(mark) and not text.strip(mark[0])
+            last += 1
+        for line in lines[first:last]:
+            line.kind = FENCE
+        fence = Fence(self._clean, lines[first].start, lines[last - 1].end)
+        inner = lines[first + 1 : last - 1] if closed else lines[first + 1 : last]
+        fence.code = self._text[inner[0].start : inner[-1].end] if inner else ""
+        fence.info, fence.closed, fence.blank = opening[2].strip(), closed, not fence.code.strip()
+        self.fences.append(fence)
+        return last
+
+    def _table(self, first: int) -> int | None:
+        rows = [cells(self.content(first))]
+        last = first + 1
+        ruled = self._is_rule(last, len(rows[0]))
+        if ruled:
+            last += 1
+            while last < len(self.lines) and "|" in (text := self.content(last)) and not self._starts(text):
+                rows.append(cells(text))
+                last += 1
+        else:
+            while (
+                self._is_row(last - 1)
+                and self._is_row(last)
+                and not self._is_rule(last + 1, len(cells(self.content(last))))
+            ):
+                rows.append(cells(self.content(last)))
+                last += 1
+            if len(rows) < 2:
+                return None
+        for line in self.lines[first:last]:
+            line.kind = TABLE
+        table = Table(self._clean, self.lines[first].start, self.lines[last - 1].end)
+        table.header, table.rows, table.ruled = rows[0], rows[1:], ruled
+        self.tables.append(table)
+        return last
+
+    def _is_rule(self, number: int, columns: int) -> bool:
+        if number >= len(self.lines):
+            return False
+        text = self.content(number)
+        if "-" not in text or "|" not in text:
+            return False
+        found = cells(text)
+        return len(found) == columns and all(map(_RULE_CELL.fullmatch, found))
+
+    def _is_row(self, number: int) -> bool:
+        text = self.content(number).strip() if number < len(self.lines) else ""
+        return len(text) > 1 and text[0] == "|" == text[-1]
+
+    def _starts(self, text: str) -> bool:
+        """Whether a line starts a block of its own, which ends a table."""
+        return bool(_FENCE.match(text) or _HEADING.match(text) or _BULLET.match(text))
+
+    def _bullet(self, number: int, found: re.Match[str]) -> int:
+        line, indent = self.lines[number], len(found[1].expandtabs(4))
+        last = number + 1
+        while last < len(self.lines) and self._continues(last, indent):
+            last += 1
+        for own in self.lines[number:last]:
+            own.kind = BULLET
+        while self._indents and self._indents[-1] >= indent:
+            self._indents.pop()
+        line.body = line.start + found.end()
+        bullet = Bullet(self._clean, line.start + len(found[1]), self.lines[last - 1].end)
+        bullet.text = self._text[line.body : self.lines[last - 1].end]
+        bullet.marker = found[2] or found[3]
+        bullet.level = len(self._indents)
+        self._indents.append(indent)
+        self.bullets.append(bullet)
+        return last
+
+    def _continues(self, number: int, indent: int) -> bool:
+        """Whether a line is indented text that goes on with the item above."""
+        text = self.content(number)
+        bare = text.lstrip()
+        if not bare or len(text) - len(bare) <= indent:
+            return False
+        return not (_FENCE.match(text) or _BULLET.match(text) or _NUMBERED.match(text) or "|" in text)
+
+    def _underline(self, number: int) -> None:
+        """A line of text alone above this rule is a heading, unless it ends like a sentence."""
+        if number and self.lines[number - 1].kind == TEXT and self._text[self.lines[number].start] in "=-":
+            alone = number == 1 or self.lines[number - 2].kind != TEXT
+            if alone and not ends(self.content(number - 1)):
+                self.lines[number - 1].kind = HEADING
+
+    def _is_title(self, number: int, text: str) -> bool:
+        """Whether a line all in bold, first in its block and without an end mark, stands above other text."""
+        found = _BOLD_LINE.match(text)
+        if not found or (number and self.lines[number - 1].kind == TEXT):
+            return False
+        inner = found[2].rstrip(" \t:")
+        bold = inner.endswith(found[1]) and inner.count(found[1]) == 1
+        return bold and not ends(inner) and self.lines[number].end < len(self._text)
+
+
+def cells(row: str) -> list[str]:
+    r"""The stripped cells of a table row. A pipe after a backslash is text; outer pipes are optional."""
+    row = row.strip().removeprefix("|")
+    if row.endswith("|") and not row.endswith("\\|"):
+        row = row[:-1]
+    if "\\" in row:
+        return [cell.strip().replace("\\|", "|") for cell in _PIPE.split(row)]
+    return [cell.strip() for cell in row.split("|")]
