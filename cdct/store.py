@@ -117,6 +117,8 @@ class Store:
     """Replies by key. Use as a context manager, or call `close`; a store left open loses nothing that was answered."""
 
     def __init__(self, path: str | os.PathLike[str] = DEFAULT) -> None:
+        if os.fspath(path).startswith((":memory:", "file:")):  # names of SQLite, which would become those of files
+            raise ValueError(f"store {os.fspath(path)!r}: a record is a file that stays; name one, such as {DEFAULT!r}")
         self.path: Path = resolve(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()

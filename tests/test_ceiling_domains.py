@@ -638,7 +638,9 @@ READINGS: list[tuple[str, str, str | None, str]] = [
     ("D3", "A and B are now allies, A and C are now rivals, B and C are now rivals", THREE, "wording"),
     ("D3", f"C and A are now rivals\n{THREE}", THREE, "prose"),
     ("D3", "C and A are now rivals\nAB:ally, BC:rival", "AB:ally, BC:rival", "prose"),
+    ("D3", "(C and A are now rivals): AB:ally", "AB:ally", "prose"),
     ("D3", "C and A are now rivals, AB:ally", None, "ambiguous"),
+    ("D3", "C and A are now rivals. D and E are now allies. AB:ally", None, "ambiguous"),
     ("D3", "AB:ally. A and B are now rivals", None, "ambiguous"),
     # a table with the variables as columns
     (

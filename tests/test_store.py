@@ -217,6 +217,15 @@ def test_a_folder_is_no_store(tmp_path):
         Store(tmp_path)
 
 
+@pytest.mark.parametrize("name", [":memory:", "file:replies.sqlite?mode=memory"])
+def test_a_record_in_memory_is_refused(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("CDCT_HOME", str(tmp_path))
+    with pytest.raises(ValueError, match="a record is a file that stays") as error:
+        Store(name)
+    assert str(error.value) == f"store {name!r}: a record is a file that stays; name one, such as 'data/replies.sqlite'"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_newer_schema_is_refused(store_path):
     Store(store_path).close()
     connection = sqlite3.connect(store_path)

@@ -55,8 +55,8 @@ _LOOSE = re.compile(
 """A relation as the value of anything: a pair, one agent, three, a cell of a table."""
 _MENTION = re.compile(r"(?<![^\W_])([A-J])(?: and |: (?:allies|rivals) )?([A-J])(?![^\W_])", re.ASCII)
 """A pair that is named, be it without a relation."""
-_OVER = re.compile(r"[ \t\"'`*_]{0,4}(?:[.:;\n→]|->)|[\"']\s?,")
-"""The end of a sentence, or of a field of JSON."""
+_OVER = re.compile(r"[ \t\"'`*_]{0,4}(?:[.:;\n→)\]]|->)|[\"']\s?,")
+"""The end of a sentence, of a remark in brackets or of a field of JSON."""
 _HEADING = re.compile(
     rf"(?<![^\W_])({_WORD})(?: pairs?\b)?[\"'`*_]{{0,4}}[ \t]?[:=]|"
     rf"^[ \t#>*_|•\"'`-]{{0,9}}({_WORD})(?: pairs?\b)?[ \t\"'`*_]{{0,4}}(?:\||(?=[(\[\n])|[-–] )",
@@ -121,15 +121,15 @@ def _relations(run: Sequence[re.Match[str]], body: str) -> Relations | str:
     return stated
 
 
-def _elsewhere(body: str, found: Sequence[Sequence[re.Match[str]]], text: str) -> set[str]:
-    """The pairs that a text names beside its last list; not that of an operation which is told before a list."""
-    told = {
-        pair_of(run[0][1], run[0][2])
-        for run in found[:-1]
-        if len(run) == 1 and _is_sentence(run[0]) and "now" in run[0][4] and _OVER.match(body, run[0].end())
-    }
+def _elsewhere(found: Sequence[Sequence[re.Match[str]]], text: str) -> set[str]:
+    """The pairs that a text names beside its last list; not that of the one operation that is told before a list."""
+    parts = list(_PART.finditer(text))
+    told = [
+        pair_of(part[1], part[2]) for part in parts[:-1] if "now" in (part[4] or "") and _OVER.match(text, part.end())
+    ]
     named = {pair_of(part[1], part[2]) for run in found[:-1] for part in run}
-    return (named | {pair_of(*match.groups()) for match in _MENTION.finditer(text)}) - told
+    named |= {pair_of(*match.groups()) for match in _MENTION.finditer(text)}
+    return named - set(told) if len(told) == 1 else named
 
 
 def read(text: str) -> Reading:
@@ -166,7 +166,7 @@ def read(text: str) -> Reading:
     run, stated = found[-1], lists[-1]
     if isinstance(stated, str):
         return Reading(None, (stated,))
-    if _elsewhere(body, found, whole) - set(stated) or (_is_sentence(run[0]) and any(one != stated for one in lists)):
+    if _elsewhere(found, whole) - set(stated) or (_is_sentence(run[0]) and any(one != stated for one in lists)):
         return Reading(None, ("ambiguous",))
     state = {pair: kind for pair, kind in sorted(stated.items()) if kind != "none"}
     flags = ["layout"] if text.strip() != render(state) else []
