@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cdct.core import Item, items_hash
+from cdct.core import BENCHMARKS, Item, items_hash
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,13 +60,16 @@ def warnings(replies: pd.DataFrame, rows: pd.DataFrame, cells: pd.DataFrame | No
     import pandas as pd
 
     found: list[tuple[str, str]] = [("warning", notice) for notice in replies.attrs.get("notices", ())]
+    words = dict(FLAGS)
+    for name in replies["benchmark"].unique():
+        words |= BENCHMARKS[name].flags if name in BENCHMARKS else {}
     for model, group in replies[replies["text"].notna()].groupby("model", sort=False):
         found += [("warning", f"{model}{text}") for text in _oddities(group)]
     for model, group in rows.groupby("model", sort=False):
         for reason, number in group["unscored"][group["unscored"] != ""].value_counts().items():
             found.append(("warning", f"{model}: {number} of {len(group)} replies could not be scored ({reason})"))
         for flag, number in group["flags"].str.split().explode().dropna().value_counts().items():
-            text = FLAGS.get(flag, f"replies flagged {flag!r}")
+            text = words.get(flag, f"replies flagged {flag!r}")
             found.append(("note", f"{model}: {number} of {len(group)} {text}"))
     if cells is not None and len(cells):
         few = int((cells["n"] < FEW).sum())

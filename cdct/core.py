@@ -143,7 +143,7 @@ class Benchmark:
     """A benchmark as `run` sees it: its arms by name, the baseline among them, and its request defaults.
 
     `choices` says what runs can choose from by name: a notebook's parameter -> what lists the names it can hold. Each
-    is an option of the report's command line too.
+    is an option of the report's command line too. `flags` words the flags of its rows, as what follows "3 of 40".
     """
 
     name: str
@@ -152,6 +152,7 @@ class Benchmark:
     baseline: str
     sampling: Mapping[str, Any]
     choices: Mapping[str, Callable[[], Iterable[str]]] = field(default_factory=dict)
+    flags: Mapping[str, str] = field(default_factory=dict)
 
     def arm(self, name: str) -> Arm:
         """The arm of that name; "baseline" names the benchmark's baseline arm."""

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cdct import account
 from cdct.ceiling import DOMAINS, applies, generate, read_reply, right_replies, score_trial
-from cdct.core import Item, stream, to_json
+from cdct.core import BENCHMARKS, Item, stream, to_json
 from cdct.extract import strip_reasoning
 
 NAMES = ["D1", "D2", "D3", "D3-churn"]
@@ -242,6 +243,8 @@ LAYOUTS: dict[str, tuple[Frame, Callable[[str, Any], str]]] = {
     "JSON list of objects": (objects, compact_json),
     "JSON of texts": (keyed("Step {}"), lambda name, state: to_json(plain(name, state))),
 }
+WORDED = frozenset({**account.FLAGS, **BENCHMARKS["ccb"].flags})
+"""The flags of which a report says what they mean."""
 each_layout = pytest.mark.parametrize("layout", LAYOUTS)
 
 
@@ -268,6 +271,7 @@ def test_a_right_reply_in_any_layout_is_intact_and_flagged(name: str, layout: st
         assert (found.outcome, found.trace_status, found.k_star, found.missing) == ("correct", "intact", -1, ()), text
         canonical = strip_reasoning(text)[0] == right_replies(item)[0]
         assert found.flags or canonical, text
+        assert WORDED.issuperset(found.flags)
         assert found.strict_outcome == ("correct" if canonical else "format")
 
 
@@ -542,6 +546,7 @@ def test_any_text_is_read_without_an_error(name: str, parts: list[str]) -> None:
         assert (found.trace_status == "intact") == (found.k_star == -1)
         assert (found.trace_status == "absent") == (found.k_star is None) == (found.tfbc is None)
         assert found.strict_outcome in (found.outcome, "format")
+        assert WORDED.issuperset(found.flags)
 
 
 def test_a_single_long_line_of_states_is_one_step() -> None:

@@ -33,6 +33,7 @@ from cdct.ceiling.fits import (
     tokens_with_published,
     with_published,
 )
+from cdct.ceiling.flags import FLAGS
 from cdct.ceiling.items import DEPTHS, RELATIONAL, TRIALS, frozen, generate
 from cdct.ceiling.prompts import ARMS, BASELINE, EVERYWHERE, SAMPLING, applies, messages, rendered, right_replies
 from cdct.ceiling.published import published_arms, published_cells, published_counts, published_tokens
@@ -93,4 +94,4 @@ __all__ = [
     "with_published",
 ]
 
-BENCHMARKS.add("ccb", Benchmark("ccb", "Ceiling (CCB)", ARMS, BASELINE, SAMPLING, {"domains": lambda: DOMAINS}))
+BENCHMARKS.add("ccb", Benchmark("ccb", "Ceiling (CCB)", ARMS, BASELINE, SAMPLING, {"domains": lambda: DOMAINS}, FLAGS))
