@@ -5,16 +5,14 @@ An item is drawn from a stream named by seed, domain, depth and index: no other 
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import json
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from cdct.ceiling.domains import DOMAINS, Domain, Operation, State, alliances
-from cdct.core import Item, items_hash, resolve, stream, to_json, unknown, write_text
+from cdct.core import Item, stream, unknown
+from cdct.frozen import read_frozen, write_frozen
 
 VERSION = "ccb-v1"
 DEPTHS = tuple(range(5, 51, 5))
@@ -108,32 +106,10 @@ def _worked(domain: Domain, name: str, params: dict[str, Any], start: State, ope
 
 
 def freeze(path: str | Path = FROZEN) -> None:
-    """Write the set of the paper's size, 40 trials at ten depths in each domain, and its manifest beside it.
-
-    A line is an item. The manifest holds the SHA-256 of the lines before they are compressed (another zlib gives other
-    bytes) and `items_hash` of the set. The same set gives the same files.
-    """
-    items = generate()
-    lines = "".join(to_json(item.to_dict()) + "\n" for item in items).encode()
-    file = resolve(path)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(gzip.compress(lines, 9, mtime=0))
-    manifest = {"items": len(items), "lines_sha256": hashlib.sha256(lines).hexdigest(), "items_hash": items_hash(items)}
-    write_text(_manifest(file), json.dumps(manifest, indent=2) + "\n")
-
-
-def _manifest(file: Path) -> Path:
-    return file.with_name(file.name.removesuffix(".jsonl.gz") + ".manifest.json")
+    """Write the set of the paper's size, 40 trials at ten depths in each domain; see `cdct.frozen`."""
+    write_frozen(path, generate())
 
 
 def frozen(path: str | Path = FROZEN) -> list[Item]:
     """The frozen items, whatever the installed numpy draws. ValueError where the file is not that of its manifest."""
-    file = resolve(path)
-    manifest = json.loads(_manifest(file).read_text(encoding="utf-8"))
-    lines = gzip.decompress(file.read_bytes())
-    if (digest := hashlib.sha256(lines).hexdigest()) != manifest["lines_sha256"]:
-        raise ValueError(
-            f"{path}: its lines have the SHA-256 {digest}, the manifest says {manifest['lines_sha256']}; "
-            "restore both files, or make them again with cdct.ceiling.items.freeze()"
-        )
-    return [Item(**json.loads(line)) for line in lines.splitlines()]
+    return read_frozen(path)
