@@ -65,6 +65,7 @@ def warnings(replies: pd.DataFrame, rows: pd.DataFrame, cells: pd.DataFrame | No
         words |= BENCHMARKS[name].flags if name in BENCHMARKS else {}
     for model, group in replies[replies["text"].notna()].groupby("model", sort=False):
         found += [("warning", f"{model}{text}") for text in _oddities(group)]
+    rows = rows[rows["last"].astype(bool)] if "last" in rows else rows  # earlier turns are not scored
     for model, group in rows.groupby("model", sort=False):
         for reason, number in group["unscored"][group["unscored"] != ""].value_counts().items():
             found.append(("warning", f"{model}: {number} of {len(group)} replies could not be scored ({reason})"))

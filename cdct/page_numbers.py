@@ -31,11 +31,12 @@ def to_number(text: str) -> float:
 
 
 def number(value: float, unit: str = "") -> str:
-    """A value to three significant digits; a share in percent; an en dash for what is missing."""
+    """A value to three significant digits; shares and their differences in percent; an en dash for what is missing."""
     if math.isnan(value):
         return "–"
-    value = value * 100 if unit == "share" else value
-    text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if unit == "share" else f"{value:.3g}"
+    parts = unit in ("share", "points")
+    value = value * 100 if parts else value
+    text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if parts else f"{value:.3g}"
     return text.replace("-", "−")
 
 
@@ -51,8 +52,9 @@ def total(value: Total, digits: int = 0, least: str = "≥ ") -> str:
     return f"{least if value.missing else ''}{value.sum:,.{digits}f}"
 
 
-def share(value: float) -> str:
-    """A share between 0 and 1 as a place on a scale in percent, for the style of the small interval plot."""
+def share(value: float, unit: str = "share") -> str:
+    """A share from 0 to 1, or a difference of two ("points", from -1 to 1), as a place on the small plot, in percent."""
+    value = (value + 1) / 2 if unit == "points" else value
     return f"{min(1.0, max(0.0, value)) * 100:.2f}"
 
 

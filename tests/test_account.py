@@ -215,3 +215,9 @@ def test_items_are_known_by_one_digest_whatever_their_order(toy):
     assert (table["benchmark"], table["items"]) == ("toy", 5)
     assert table["sha256"] == items_table(items[::-1]).iloc[0]["sha256"]
     assert table["sha256"] != items_table(items[1:]).iloc[0]["sha256"]
+
+
+def test_earlier_turns_of_a_conversation_are_not_missing():
+    frame = pd.DataFrame([], columns=COLUMNS)
+    rows = pd.DataFrame([row(last=False, unscored="not the last turn"), row(last=True)])
+    assert warnings(frame, rows).empty

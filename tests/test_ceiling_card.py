@@ -97,8 +97,8 @@ def test_right_answers_on_broken_traces_are_a_share_of_the_right_ones() -> None:
 def test_without_successes_the_bound_is_told_and_the_interval_begins_at_zero() -> None:
     rows = rows_of({1: [0, 0], 2: [0, 0]})
     found = line(rows, "p per step (from answers)")
-    assert (found["estimate"], found["low"]) == (0.5, 0.0)
-    assert found["method"].endswith("p on its lower bound, 0.000 without it")
+    assert (found["estimate"], found["low"]) == (0.0, 0.0)
+    assert found["method"].endswith("on [.5, 1], as the paper has it, p lies on its lower bound")
     assert math.isnan(line(rows, "right answers on a trace")["estimate"])
 
 
@@ -139,7 +139,8 @@ def test_a_form_that_does_not_hold_is_said_not_to_hold() -> None:
     text = said(rows_of(counts("D1", "Claude 3.7")))[0]
     assert text.startswith("D1, N = 5 to 50: 73 of 400 answers are right, but not as p^N has it (deviance 42.0 on 9 ")
     assert "dispersion 5.7" in text
-    assert "the chance of an error falls with depth, gamma 0.48 [0.30" in text
+    assert "success falls more slowly than any p^N, as rarer errors at depth, lucky answers or recovered" in text
+    assert "gamma 0.48 [0.30" in text
     assert "H_" not in text  # no horizon of a form that does not hold
     assert "half the answers" not in text
 

@@ -11,7 +11,7 @@ import pytest
 from conftest import Endpoint, completion, failure
 
 from cdct.ceiling import applies, generate, read_reply, rendered, right_replies, score, score_trial
-from cdct.ceiling.score import COLUMNS, TraceVerdict
+from cdct.ceiling.score import COLUMNS, CUT, TraceVerdict
 from cdct.core import KEYS, Item, stream
 from cdct.models import Model
 from cdct.run import run
@@ -303,7 +303,7 @@ def test_a_row_says_what_became_of_a_trial() -> None:
         ({"status": "empty", "text": ""}, "", "format", 0, None),
         ({"status": "empty", "text": float("nan")}, "", "format", 0, None),
         ({"status": "refused", "text": "I must not."}, "", "format", 0, None),
-        ({"status": "truncated", "text": "TRACE\nStep", "finish_reason": "length"}, "", "truncation", 0, None),
+        ({"status": "truncated", "text": "TRACE\nStep", "finish_reason": "length"}, CUT, "truncation", None, None),
         ({"text": reply(whole(), SWAPPED)}, "", "reasoning", 0, 0),
     ],
 )

@@ -383,12 +383,20 @@ def test_tables_are_listed_with_relative_paths(site: tuple[Path, str]) -> None:
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (0.97234, "share", "97.2"), (1.0, "share", "100"), (-0.2451, "", "−0.245"), (62.84, "words", "62.8"),
+        (0.97234, "share", "97.2"), (-0.584, "points", "−58.4"), (1.0, "share", "100"), (-0.2451, "", "−0.245"), (62.84, "words", "62.8"),
         (1234.5, "", "1,234"), (0.0, "", "0"), (1e-5, "", "1e−05"), (math.nan, "share", "–"),
     ],
 )  # fmt: skip
 def test_numbers(value: float, unit: str, text: str) -> None:
     assert page.number(value, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "place"),
+    [(0.25, "share", "25.00"), (-0.5, "share", "0.00"), (0.0, "points", "50.00"), (-1.0, "points", "0.00")],
+)
+def test_a_difference_has_its_zero_in_the_middle(value: float, unit: str, place: str) -> None:
+    assert page.share(value, unit) == place
 
 
 # --------------------------------------------------------------------------------------------------------------- bodies

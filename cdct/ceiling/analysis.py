@@ -56,10 +56,9 @@ def summarise(
     """The share of trials with a metric (see `METRICS`) in each cell of `by`, over both denominators.
 
     Columns: `by`, metric, estimate, low, high, n, n_unscored, estimate_parsed, low_parsed, high_parsed, n_parsed,
-    estimate_all, method. The estimate counts format failures and truncated replies as failures; the columns `_parsed`
-    count both as missing, as the paper's text says (its numbers count format failures as failures, and truncated ones
-    as missing: leave out the rows with that outcome); `estimate_all` counts each trial without a reply as a failure
-    too. Intervals are exact (Clopper and Pearson), clustered by item where a cell holds an item more than once.
+    estimate_all, method. The estimate counts format failures as failures and replies cut before their answer as missing,
+    which the paper's numbers need; the columns `_parsed` count both as missing, as its text says; `estimate_all` counts
+    both, and each trial without a reply, as failures. Intervals are exact (Clopper and Pearson), clustered by item where a cell holds an item more than once.
     ValueError when a cell would mix arms.
     """
     import pandas as pd

@@ -31,8 +31,8 @@ def card(rows: pd.DataFrame) -> pd.DataFrame:
     """The lines of each model's card, one set per domain and arm: p per step, H_0.5, accuracy, what traces say.
 
     Columns: model, group, label, unit, estimate, low, high, n, n_unscored, method, published, published_label. Format
-    failures count as failures. p per step lies on [.5, 1] as in the paper, its interval on [0, 1]; where p lies on a
-    bound, `method` says so and what p is without it. Beside p of the baseline stands the best of the paper's five
+    failures count as failures, replies that were cut before their answer as unscored. p per step lies on [.5, 1] as in
+    the paper unless a bound would hold it there, its interval on [0, 1]; `method` then says so. Beside p of the baseline stands the best of the paper's five
     models in that domain; beside accuracy too, where the depths are the paper's.
     """
     import pandas as pd
@@ -66,8 +66,9 @@ def _lines(cell: pd.DataFrame) -> Iterator[dict[str, Any]]:
     best = paper.loc[paper["estimate"].idxmax()] if len(paper) else None
     same = sorted(cell["depth"].unique()) == list(DEPTHS)
     fit = decay.fit_many(cell, CELL)
-    at_bound = fit["bound"].iloc[0]
-    fit["method"] += f"; p on its {at_bound} bound, {fit['p_free'].iloc[0]:.3f} without it" if at_bound else ""
+    if fit["bound"].iloc[0] == "lower":
+        fit["method"] += f"; on [.5, 1], as the paper has it, p lies on its lower bound"
+        fit["estimate"] = fit["p_free"]
     half = decay.horizons(fit, (0.5,))
     half["method"] += "" if half["within"].iloc[0] else "; outside the depths asked"
     traces = survival.implied_p(traced(cell), CELL)
@@ -96,7 +97,8 @@ def findings(rows: pd.DataFrame) -> pd.DataFrame:
     """Sentences on every model, domain and arm: columns model, text.
 
     The first says what answers say of decay. That p^N does not hold is said where the deviance says so after Holm's
-    correction for the cells of the table; that the hazard changes with depth where the interval of gamma leaves out 1.
+    correction for the cells of the table; that success falls more slowly or faster where the interval of gamma leaves
+    out 1: why it does, answers can't tell (a few lucky ones make gamma small), only the hazards of traces can.
     Where fewer than three depths have successes no form is spoken of, and without any success there is an upper limit
     alone. The second says on what traces right answers stand, and what p the traces imply.
     """
@@ -141,8 +143,10 @@ def _answers(cell: pd.DataFrame, fit: Mapping[str, Any], p: float, tests: int) -
             f"{other}"
         )
     gamma = rivals.fit_gamma(cell, CELL).iloc[0]
-    way = "falls" if gamma["high"] < 1 else "grows" if gamma["low"] > 1 else ""
-    turn = f"; the chance of an error {way} with depth, gamma {gamma['estimate']:.2f} {_interval(gamma)}" if way else ""
+    slower = "falls more slowly than any p^N, as rarer errors at depth, lucky answers or recovered states would have it"
+    faster = "falls faster than any p^N, as errors that grow with depth would have it"
+    way = slower if gamma["high"] < 1 else faster if gamma["low"] > 1 else ""
+    turn = f"; success {way}, gamma {gamma['estimate']:.2f} {_interval(gamma)}" if way else ""
     return (
         f"{counted}, but not as p^N has it ({tested}, dispersion {fit['dispersion']:.1f}): p per step, "
         f"{_cut(fit['estimate'])}, and what follows from it describe this cell badly{other}{turn}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cdct.ceiling.analysis import paired
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 ALPHA = 0.05
 HALF = 0.975
 """Two intervals of this confidence hold both truths in 95 cases of 100."""
+GUESSED = {"query": "a guess is right in 50 % of cases"}
+"""Arms whose answer is so much easier to guess that a change against another arm is no effect of the prompt."""
 
 
 def arm_effects(
@@ -61,6 +63,12 @@ def _difference_ends(only_arm: int, differ: int, n: int) -> tuple[float, float]:
     return min(ends), max(ends)
 
 
+def _guessed(row: Mapping[str, Any]) -> str:
+    """What must stand beside a change where one of the two arms can be guessed, "" where none can."""
+    arm = next((arm for arm in (row["arm"], row["control"]) if arm in GUESSED), "")
+    return f" (in {arm} {GUESSED[arm]})" if arm else ""
+
+
 def effect_card(effects: pd.DataFrame) -> pd.DataFrame:
     """A line for each row of `arm_effects`, with the columns of `cdct.ceiling.card.card`."""
     import pandas as pd
@@ -70,7 +78,12 @@ def effect_card(effects: pd.DataFrame) -> pd.DataFrame:
         group = f"CCB {row.get('domain', '')}: {row['arm']} against {row['control']}".replace(" :", ":")
         where = f", N = {row['depth']:g}" if "depth" in row else ""
         lines.append(
-            {"model": row["model"], "group": group, "label": f"change of right answers{where}", "unit": "share"}
+            {
+                "model": row["model"],
+                "group": group,
+                "label": f"change of right answers{where}{_guessed(row)}",
+                "unit": "points",
+            }
             | {name: row[name] for name in ("estimate", "low", "high", "n", "n_unscored", "method")}
             | {"published": None, "published_label": ""}
         )
@@ -82,7 +95,8 @@ def effect_findings(effects: pd.DataFrame) -> pd.DataFrame:
     """Sentences on the rows of `arm_effects`: columns model, text.
 
     That an arm changes something is said where the exact p, corrected for all rows of the table, and the interval both
-    say so. Where no pair differs the sentence says that nothing was learned, which is not that nothing changes.
+    say so, and not of an arm that can be guessed (`GUESSED`). Where no pair differs the sentence says that nothing was
+    learned, which is not that nothing changes.
     """
     import pandas as pd
 
@@ -101,6 +115,8 @@ def effect_findings(effects: pd.DataFrame) -> pd.DataFrame:
         elif not row["only_arm"] + row["only_control"]:
             alike = "right" if row["both"] == row["n"] else "wrong" if row["neither"] == row["n"] else "alike"
             said = f"no information: all {pairs} are {alike} in both arms, and a change of {ends} is possible"
+        elif _guessed(row):
+            said = f"no effect of the prompt can be told, since{_guessed(row).replace(' (', ' ').rstrip(')')}: {size}"
         elif row["p_holm"] < ALPHA and (row["low"] > 0 or row["high"] < 0):
             said = f"right answers {'rise' if row['estimate'] > 0 else 'fall'} by {size}"
         else:

@@ -18,6 +18,8 @@ VERSION = "ccb-v1"
 DEPTHS = tuple(range(5, 51, 5))
 TRIALS = 40
 FROZEN = f"data/items/{VERSION}.jsonl.gz"
+FROZEN_DOMAINS = ("D1", "D2", "D3", "D3-churn")
+"""The domains of the frozen set: a further one makes no other set under the same name."""
 RELATIONAL = tuple(domain.name for domain in alliances.DOMAINS)
 """The domains whose state is a list of relations: D3's arms are theirs, and one pair can be asked for."""
 
@@ -107,7 +109,7 @@ def _worked(domain: Domain, name: str, params: dict[str, Any], start: State, ope
 
 def freeze(path: str | Path = FROZEN) -> None:
     """Write the set of the paper's size, 40 trials at ten depths in each domain; see `cdct.frozen`."""
-    write_frozen(path, generate())
+    write_frozen(path, generate(domain=FROZEN_DOMAINS))
 
 
 def frozen(path: str | Path = FROZEN) -> list[Item]:

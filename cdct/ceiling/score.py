@@ -200,10 +200,12 @@ COLUMNS = [
     *("strict_outcome", "strict", "prompt_tokens", "completion_tokens", "reasoning_tokens"),
 ]
 METRICS = {
-    "correct": "the answer is right; a format failure and a truncated reply fail",
+    "correct": "the answer is right; a format failure fails, a reply that was cut before its answer is missing",
     "parsed": "the answer is right, among replies whose answer could be read",
-    "strict": "the answer is right and the reply laid out exactly as asked",
+    "strict": "the answer is right and the reply laid out exactly as asked; what was cut before its answer is missing",
 }
+CUT = "cut before its answer"
+"""Why a reply has no verdict: its token limit, or its end inside a structure, says nothing of the state (ccb 3.3)."""
 
 
 def score(items: Sequence[Item], replies: pd.DataFrame) -> pd.DataFrame:
@@ -254,23 +256,24 @@ def _trial(item: Item, turns: Sequence[dict[str, Any]]) -> dict[str, Any]:
         return {"unscored": f"{len(turns)} of {item.params['depth']} turns"}
     texts = [text or "" for text in texts]
     found = score_trial(item, texts if arm == "scratchpad" else texts[-1], last["finish_reason"], arm=arm)
-    right, at = float(bool(found.answer_correct)), found.k_star or -1
+    cut = found.outcome == "truncation"
+    right, at = math.nan if cut else float(bool(found.answer_correct)), found.k_star or -1
     return {
-        "unscored": "",
+        "unscored": CUT if cut else "",
         "flags": " ".join([*found.flags, *([last["status"]] if last["status"] in ("empty", "refused") else [])]),
         "outcome": found.outcome,
         "correct": right,
-        "parsed": math.nan if found.outcome in ("format", "truncation") else right,
+        "parsed": math.nan if found.outcome == "format" else right,
         "trace_status": found.trace_status,
         "k_star": found.k_star,
         "first_wrong": found.first_wrong,
         "tfbc": found.tfbc,
-        "success": _success(found) if right else None,
+        "success": _success(found) if right == 1 else None,
         "missing": len(found.missing),
         "constraint_step": found.constraint_step,
         "operation": item.truth["operations"][at - 1]["kind"] if at > 0 else None,
         "strict_outcome": found.strict_outcome,
-        "strict": float(found.strict_outcome == "correct"),
+        "strict": math.nan if cut else float(found.strict_outcome == "correct"),
     }
 
 

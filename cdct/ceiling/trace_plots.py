@@ -122,7 +122,7 @@ def plot_effective(table: pd.DataFrame) -> Axes:
     domains = domains_of(table)
     for number, domain in enumerate(domains):
         part = table[table["domain"] == domain].sort_values("depth")
-        shift = 0.012 * last * (number - (len(domains) - 1) / 2)
+        shift = 0.004 * last * (number - (len(domains) - 1) / 2)
         place = list(DOMAINS).index(domain) if domain in DOMAINS else len(DOMAINS)
         looks = {
             "color": plots.COLOURS[place % len(plots.COLOURS)],
