@@ -53,7 +53,7 @@ def total(value: Total, digits: int = 0, least: str = "≥ ") -> str:
 
 
 def share(value: float, unit: str = "share") -> str:
-    """A share from 0 to 1, or a difference of two ("points", from -1 to 1), as a place on the small plot, in percent."""
+    """A share (0 to 1), or a difference of two ("points", -1 to 1), as a place on the small plot, in percent."""
     value = (value + 1) / 2 if unit == "points" else value
     return f"{min(1.0, max(0.0, value)) * 100:.2f}"
 

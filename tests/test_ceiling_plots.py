@@ -411,7 +411,8 @@ def test_an_arm_that_can_be_guessed_is_no_effect_of_its_prompt() -> None:
     effects = contrasts.arm_effects(in_arms({"trace": [0.0] * 20, "query": [1.0] * 17 + [0.0] * 3}))
     (text,) = contrasts.effect_findings(effects)["text"]
     assert text.startswith(
-        "D3, query instead of trace: no effect of the prompt can be told, since in query a guess is right in 50 % of cases: "
+        "D3, query instead of trace: no effect of the prompt can be told, since in query a guess is right in 50 % of "
+        "cases: "
     )
     (line,) = contrasts.effect_card(effects).to_dict("records")
     assert line["label"] == "change of right answers (in query a guess is right in 50 % of cases)"

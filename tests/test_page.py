@@ -383,7 +383,8 @@ def test_tables_are_listed_with_relative_paths(site: tuple[Path, str]) -> None:
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (0.97234, "share", "97.2"), (-0.584, "points", "−58.4"), (1.0, "share", "100"), (-0.2451, "", "−0.245"), (62.84, "words", "62.8"),
+        (0.97234, "share", "97.2"), (-0.584, "points", "−58.4"),
+        (1.0, "share", "100"), (-0.2451, "", "−0.245"), (62.84, "words", "62.8"),
         (1234.5, "", "1,234"), (0.0, "", "0"), (1e-5, "", "1e−05"), (math.nan, "share", "–"),
     ],
 )  # fmt: skip

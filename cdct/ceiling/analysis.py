@@ -56,10 +56,10 @@ def summarise(
     """The share of trials with a metric (see `METRICS`) in each cell of `by`, over both denominators.
 
     Columns: `by`, metric, estimate, low, high, n, n_unscored, estimate_parsed, low_parsed, high_parsed, n_parsed,
-    estimate_all, method. The estimate counts format failures as failures and replies cut before their answer as missing,
-    which the paper's numbers need; the columns `_parsed` count both as missing, as its text says; `estimate_all` counts
-    both, and each trial without a reply, as failures. Intervals are exact (Clopper and Pearson), clustered by item where a cell holds an item more than once.
-    ValueError when a cell would mix arms.
+    estimate_all, method. The estimate counts format failures as failures and replies that were cut before their answer
+    as missing, which the paper's numbers need; the columns `_parsed` count both as missing, as its text says;
+    `estimate_all` counts both, and each trial without a reply, as failures. Intervals are exact (Clopper and Pearson),
+    clustered by item where a cell holds an item more than once. ValueError when a cell would mix arms.
     """
     import pandas as pd
 

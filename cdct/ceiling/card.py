@@ -32,8 +32,8 @@ def card(rows: pd.DataFrame) -> pd.DataFrame:
 
     Columns: model, group, label, unit, estimate, low, high, n, n_unscored, method, published, published_label. Format
     failures count as failures, replies that were cut before their answer as unscored. p per step lies on [.5, 1] as in
-    the paper unless a bound would hold it there, its interval on [0, 1]; `method` then says so. Beside p of the baseline stands the best of the paper's five
-    models in that domain; beside accuracy too, where the depths are the paper's.
+    the paper unless a bound would hold it there, its interval on [0, 1]; `method` then says so. Beside p of the baseline
+    stands the best of the paper's five models in that domain; beside accuracy too, where the depths are the paper's.
     """
     import pandas as pd
 
@@ -67,7 +67,7 @@ def _lines(cell: pd.DataFrame) -> Iterator[dict[str, Any]]:
     same = sorted(cell["depth"].unique()) == list(DEPTHS)
     fit = decay.fit_many(cell, CELL)
     if fit["bound"].iloc[0] == "lower":
-        fit["method"] += f"; on [.5, 1], as the paper has it, p lies on its lower bound"
+        fit["method"] += "; on [.5, 1], as the paper has it, p lies on its lower bound"
         fit["estimate"] = fit["p_free"]
     half = decay.horizons(fit, (0.5,))
     half["method"] += "" if half["within"].iloc[0] else "; outside the depths asked"
