@@ -32,7 +32,7 @@ def card(rows: pd.DataFrame) -> pd.DataFrame:
 
     Columns: model, group, label, unit, estimate, low, high, n, n_unscored, method, published, published_label. Format
     failures count as failures, replies that were cut before their answer as unscored. p per step lies on [.5, 1] as in
-    the paper unless a bound would hold it there, its interval on [0, 1]; `method` then says so. Beside p of the baseline
+    the paper unless a bound would hold it there, its interval on [0, 1]; `method` then says so. Beside the baseline's p
     stands the best of the paper's five models in that domain; beside accuracy too, where the depths are the paper's.
     """
     import pandas as pd
