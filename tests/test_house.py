@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -57,9 +58,9 @@ SHARED = (
 MOST_LINES = 320
 LONGER = {"cdct.environment": 350}  # one file, since it runs before anything is installed
 FEW_LINES = 300
-MOST_IN_A_ROOM = 4000
-MOST_SHARED = 11000
-"""Lines of a benchmark's package, and of all that benchmarks share: small is a feature."""
+MOST_IN_A_FOLDER = 5000
+LARGER = {"cdct": 7000}
+"""Lines of the modules of one package, those of packages in it not among them: small is a feature."""
 
 each_module = pytest.mark.parametrize("module", MODULES)
 
@@ -138,9 +139,10 @@ def test_a_module_is_short(module: str) -> None:
 
 def test_most_modules_are_well_below_the_limit() -> None:
     lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in MODULES.items()}
-    rooms = {room: sum(n for name, n in lengths.items() if within(name, [f"cdct.{room}"])) for room in BENCHMARKS}
-    assert all(lines < MOST_IN_A_ROOM for lines in rooms.values()), rooms
-    assert sum(lengths.values()) - sum(rooms.values()) < MOST_SHARED
+    folders: Counter[str] = Counter()
+    for name, path in MODULES.items():
+        folders[".".join(["cdct", *path.relative_to(PACKAGE).parent.parts])] += lengths[name]
+    assert {name: n for name, n in folders.items() if n > LARGER.get(name, MOST_IN_A_FOLDER)} == {}
     assert sum(length > FEW_LINES for length in lengths.values()) <= len(lengths) / 5
 
 
