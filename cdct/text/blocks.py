@@ -52,11 +52,12 @@ class Fence(Unit):
 class Line:
     """One line of a reply: where it stands, what it is, and for a numbered line or heading where its content starts."""
 
-    __slots__ = ("body", "end", "kind", "start", "tail")
+    __slots__ = ("body", "end", "kind", "start", "tail", "text")
 
-    def __init__(self, start: int, end: int) -> None:
-        self.start, self.end, self.kind = start, end, TEXT
-        self.body, self.tail = start, end
+    def __init__(self, start: int, text: str) -> None:
+        self.text, self.kind = text, TEXT
+        self.start = self.body = start
+        self.end = self.tail = start + len(text)
 
 
 class Blocks:
@@ -71,19 +72,16 @@ class Blocks:
         self._indents: list[int] = []
         start = 0
         for line in self._text.split("\n"):
-            self.lines.append(Line(start, start + len(line)))
+            self.lines.append(Line(start, line))
             start += len(line) + 1
         number = 0
         while number < len(self.lines):
             number = self._read(number)
 
-    def content(self, number: int) -> str:
-        line = self.lines[number]
-        return self._text[line.start : line.end]
-
     def _read(self, number: int) -> int:
         """Decides what line `number` is and returns the first line after what it belongs to."""
-        line, text = self.lines[number], self.content(number)
+        line = self.lines[number]
+        text = line.text
         bare = text.lstrip()
         if not bare:
             line.kind = BLANK
@@ -116,7 +114,7 @@ class Blocks:
         mark, lines = opening[1], self.lines
         last, closed = first + 1, False
         while last < len(lines) and not closed:
-            text = self.content(last).strip()
+            text = self.lines[last].text.strip()
             closed = text.startswith(mark) and not text.strip(mark[0])
             last += 1
         for line in lines[first:last]:
@@ -129,21 +127,21 @@ class Blocks:
         return last
 
     def _table(self, first: int) -> int | None:
-        rows = [cells(self.content(first))]
+        rows = [cells(self.lines[first].text)]
         last = first + 1
         ruled = self._is_rule(last, len(rows[0]))
         if ruled:
             last += 1
-            while last < len(self.lines) and "|" in (text := self.content(last)) and not self._starts(text):
+            while last < len(self.lines) and "|" in (text := self.lines[last].text) and not self._starts(text):
                 rows.append(cells(text))
                 last += 1
         else:
             while (
                 self._is_row(last - 1)
                 and self._is_row(last)
-                and not self._is_rule(last + 1, len(cells(self.content(last))))
+                and not self._is_rule(last + 1, len(cells(self.lines[last].text)))
             ):
-                rows.append(cells(self.content(last)))
+                rows.append(cells(self.lines[last].text))
                 last += 1
             if len(rows) < 2:
                 return None
@@ -157,14 +155,14 @@ class Blocks:
     def _is_rule(self, number: int, columns: int) -> bool:
         if number >= len(self.lines):
             return False
-        text = self.content(number)
+        text = self.lines[number].text
         if "-" not in text or "|" not in text:
             return False
         found = cells(text)
         return len(found) == columns and all(map(_RULE_CELL.fullmatch, found))
 
     def _is_row(self, number: int) -> bool:
-        text = self.content(number).strip() if number < len(self.lines) else ""
+        text = self.lines[number].text.strip() if number < len(self.lines) else ""
         return len(text) > 1 and text[0] == "|" == text[-1]
 
     def _starts(self, text: str) -> bool:
@@ -191,7 +189,7 @@ class Blocks:
 
     def _continues(self, number: int, indent: int) -> bool:
         """Whether a line is indented text that goes on with the item above."""
-        text = self.content(number)
+        text = self.lines[number].text
         bare = text.lstrip()
         if not bare or len(text) - len(bare) <= indent:
             return False
@@ -201,7 +199,7 @@ class Blocks:
         """A line of text alone above this rule is a heading, unless it ends like a sentence."""
         if number and self.lines[number - 1].kind == TEXT and self._text[self.lines[number].start] in "=-":
             alone = number == 1 or self.lines[number - 2].kind != TEXT
-            if alone and not ends(self.content(number - 1)):
+            if alone and not ends(self.lines[number - 1].text):
                 self.lines[number - 1].kind = HEADING
 
     def _is_title(self, number: int, text: str) -> bool:

@@ -28,9 +28,10 @@ def marks(text: str, runs: list[Span], start: int, end: int) -> list[Span]:
     A star between two digits is a times sign; one after a backslash is a star. What stands between code ticks is left
     alone. Linear time.
     """
-    runs = runs[bisect_left(runs, (start, 0)) : bisect_left(runs, (end, 0))]
-    if len(runs) < 2:
+    first = bisect_left(runs, (start, 0))
+    if first + 1 >= len(runs) or runs[first + 1][0] >= end:
         return []
+    runs = runs[first : bisect_left(runs, (end, 0))]
     closings: dict[int, deque[int]] = {}
     for number, (a, b) in enumerate(runs):
         if text[a] == "`":

@@ -16,6 +16,7 @@ def _count(words: str) -> dict[str, int]:
 _CARDINALS = _count("one two three four five six seven eight nine ten")
 _ORDINALS = _count("first second third fourth fifth sixth seventh eighth ninth tenth")
 _LAST = dict.fromkeys(("finally", "last", "lastly"), 0)
+_NUMBERS = _CARDINALS | _ORDINALS | {f"{word}ly": number for word, number in _ORDINALS.items()} | _LAST
 _ROMANS = _count("I II III IV V VI VII VIII IX X XI XII")
 _DIGITS = re.compile(
     r"(?:[(\[](?P<paren>\d{1,3})[)\]]|#?(?P<number>\d{1,3})(?:(?P<mark>[.):]++)(?!\d)|\ufe0f?(?P<key>\u20e3)"
@@ -24,15 +25,16 @@ _DIGITS = re.compile(
 )
 _NO_MARKER_AFTER = frozenset(".,:/$€£+=^-_")
 _ANY_DIGIT = re.compile(r"[0-9][0-9]*+")
+_INITIAL = re.compile(r"[EFLNOSTeflnost](?<!\w.)")
 _SPELLED = re.compile(
-    rf"\b(?:(?P<ordinal>(?:{'|'.join(_ORDINALS)})(?:ly)?|{'|'.join(_LAST)})\b[,:.)]*+"
-    rf"|(?P<cardinal>{'|'.join(_CARDINALS)})[.:)]++)\s*+",
-    re.IGNORECASE,
+    rf"(?:(?P<ordinal>(?ai:(?:{'|'.join(_ORDINALS)})(?:ly)?|{'|'.join(_LAST)}))\b[,:.)]*+"
+    rf"|(?P<cardinal>(?ai:{'|'.join(_CARDINALS)}))[.:)]++)[^\S\n]*+"
 )
-_ROMAN = re.compile(r"([IVX]{1,4})([.):]++)[ \t]++")
-_PREFIX = re.compile(
-    r"[ \t>]*+(?:[-*+•][ \t]++)?+(?:(?:step|rank|place|position|item|number|no\.?)[ \t]++)?+#?", re.IGNORECASE
-)
+"""A number in words. It starts with an _INITIAL; to try it everywhere is slow."""
+_PREFIX = r"[ \t>]*+(?:[-*+•][ \t]++)?+(?i:(?:step|rank|place|position|item|number|no\.?)[ \t]++)?+#?"
+_BODY = re.compile(_PREFIX)
+_ROMAN_ONE = re.compile(r"I[.):]")
+_ROMAN = re.compile(rf"^{_PREFIX}([IVX]{{1,4}})([.):]++)[ \t]++", re.MULTILINE)
 
 
 STYLES = ("line", "inline", "words", "bare")
@@ -54,15 +56,17 @@ class Numbered(Unit):
 
 
 class _Marker:
+    """A number that may start an item; `first` says that in its line nothing but a bullet or "step" is before it."""
+
     __slots__ = ("end", "first", "line_end", "number", "shape", "start")
 
-    def __init__(self, start: int, end: int, line_end: int, number: int, shape: str, first: bool) -> None:
-        self.start, self.end, self.line_end = start, end, line_end
-        self.number, self.shape, self.first = number, shape, first
+    def __init__(self, start: int, end: int, number: int, shape: str) -> None:
+        self.start, self.end, self.number, self.shape = start, end, number, shape
 
 
-def numbered(view: View) -> list[Numbered]:
-    """The numbered lists of a text, by where they start; lists of different shapes may overlap.
+def numbered(view: View, low: str) -> list[Numbered]:
+    """The numbered lists of a text, of which `low` is the lower case, by where they start; those of different shapes
+    may overlap.
 
     A list goes on with the next number in the same shape. One with a mark ("1.", "1)", "(1)", "1:", "1st", "#1",
     keycaps) at the start of its lines may start at any number and have one item, or have the number 1 on all of them;
@@ -71,7 +75,7 @@ def numbered(view: View) -> list[Numbered]:
     """
     found: list[Numbered] = []
     open_lists: dict[str, list[_Marker]] = {}
-    for marker in _markers(view.text):
+    for marker in _markers(view.text, low):
         current = open_lists.get(marker.shape, [])
         if current and _goes_on(current, marker):
             current.append(marker)
@@ -93,36 +97,46 @@ def _goes_on(current: list[_Marker], marker: _Marker) -> bool:
     return marker.number == last.number + 1 or (marker.number == last.number == 1 and marker.first and last.first)
 
 
-def _markers(text: str) -> Iterator[_Marker]:
-    low = text.lower()
-    spelled = ("first" in low and "second" in low) or (_marked("one", low) and _marked("two", low))
-    every_line = spelled or _marked("I", text)
-    if not (every_line or has_digit(text)):
-        return
-    end = -1
-    for line in text.split("\n"):
-        start, end = end + 1, end + 1 + len(line)
-        if not (every_line or has_digit(line)):
-            continue
-        body = _PREFIX.match(text, start, end).end()
-        for digits in _ANY_DIGIT.finditer(text, start, end):
-            at = digits.start()
-            at -= at > start and text[at - 1] in "([#"
-            before = text[at - 1] if at > start else " "
-            found = None if before.isalnum() or before in _NO_MARKER_AFTER else _DIGITS.match(text, at, end)
-            if found:
-                number = int(found["paren"] or found["number"])
-                shape = found["key"] or found["dash"] or (found["mark"] or " ")[0]
-                shape = "()" if found["paren"] else "th" if found["th"] else shape
-                yield _Marker(at, found.end(), end, number, shape, at <= body <= found.end())
-        if (roman := _ROMAN.match(text, body, end)) and roman[1] in _ROMANS:
-            yield _Marker(body, roman.end(), end, _ROMANS[roman[1]], "roman", True)
-        for found in _SPELLED.finditer(text, start, end) if spelled else ():
-            word = (found["cardinal"] or found["ordinal"] or found[0]).lower().rstrip(" ,:.)\t")
-            number = (_CARDINALS if found["cardinal"] else _ORDINALS | _LAST).get(word)
-            number = _ORDINALS[word.removesuffix("ly")] if number is None else number
-            shape = "cardinal" if found["cardinal"] else "ordinal"
-            yield _Marker(found.start(), found.end(), end, number, shape, found.start() == body)
+def _markers(text: str, low: str) -> Iterator[_Marker]:
+    """The numbers that may start an item: first those in digits, then Roman ones, then words, each in order."""
+    if has_digit(text):
+        yield from _in_lines(text, _digits(text))
+    if _ROMAN_ONE.search(text):
+        romans = [roman for roman in _ROMAN.finditer(text) if roman[1] in _ROMANS]
+        yield from _in_lines(text, (_Marker(one.start(1), one.end(), _ROMANS[one[1]], "roman") for one in romans))
+    if ("second" in low and "first" in low) or (_marked("two", low) and _marked("one", low)):
+        yield from _in_lines(text, _spelled(text))
+
+
+def _in_lines(text: str, markers: Iterator[_Marker]) -> Iterator[_Marker]:
+    """These markers, which are in order, with what depends on their lines."""
+    body, end = 0, -1
+    for marker in markers:
+        if marker.start > end:
+            start, end = text.rfind("\n", 0, marker.start) + 1, text.find("\n", marker.start)
+            end = len(text) if end < 0 else end
+            body = _BODY.match(text, start, end).end()
+        marker.line_end, marker.first = end, marker.start <= body <= marker.end
+        yield marker
+
+
+def _digits(text: str) -> Iterator[_Marker]:
+    for digits in _ANY_DIGIT.finditer(text):
+        at = digits.start()
+        at -= at > 0 and text[at - 1] in "([#"
+        before = text[at - 1] if at else " "
+        found = None if before.isalnum() or before in _NO_MARKER_AFTER else _DIGITS.match(text, at)
+        if found:
+            shape = found["key"] or found["dash"] or (found["mark"] or " ")[0]
+            shape = "()" if found["paren"] else "th" if found["th"] else shape
+            yield _Marker(at, found.end(), int(found["paren"] or found["number"]), shape)
+
+
+def _spelled(text: str) -> Iterator[_Marker]:
+    for initial in _INITIAL.finditer(text):
+        if found := _SPELLED.match(text, initial.start()):
+            shape = found.lastgroup
+            yield _Marker(found.start(), found.end(), _NUMBERS[found[shape].lower()], shape)
 
 
 def _marked(word: str, text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Any
 
 from cdct.text.blocks import Blocks, Bullet, Fence, Table
@@ -13,7 +13,7 @@ from cdct.text.lists import Numbered, numbered
 from cdct.text.numbers import Equation, Integer, equations, integers
 from cdct.text.objects import Json, json_objects
 from cdct.text.spans import Clean, Span, Spans, Unit, View
-from cdct.text.tokens import WORDLIKE, bare_forms, bare_words, folded, has_digit, split_words, word_forms
+from cdct.text.tokens import WORDLIKE, bare_forms, folded, has_digit, split_words, word_forms
 from cdct.text.views import Prose, plain_holes, plain_view, prose, unstructured
 
 _MARKS = "*_`#|{~>"
@@ -96,15 +96,15 @@ class Text:
             return unstructured(self._clean)
         return prose(self._clean, self._blocks, self.json_objects, self._holes)
 
-    @property
+    @_once
     def clean(self) -> str:
         return self._clean.text
 
-    @property
+    @_once
     def plain(self) -> str:
         return self._plain.text
 
-    @property
+    @_once
     def prose(self) -> str:
         return self._prose.view.text
 
@@ -113,7 +113,7 @@ class Text:
         """The plain view as letters and words are compared in it. A few characters become two or three."""
         return folded(self.plain)
 
-    @property
+    @_once
     def characters(self) -> int:
         """The number of code points of the plain view."""
         return len(self.plain)
@@ -129,14 +129,23 @@ class Text:
     # ------------------------------------------------------------------------------------------------------------ words
 
     @_once
+    def has_word(self) -> bool:
+        """Whether the plain view has a letter or digit."""
+        return any(map(str.isalnum, self.plain))
+
+    @_once
+    def _words(self) -> tuple[list[str], list[str]]:
+        return split_words(self.plain)
+
+    @_once
     def words(self) -> list[str]:
         """The words of the plain view with the punctuation that touches them."""
-        return split_words(self.plain)
+        return self._words[0]
 
     @_once
     def bare(self) -> list[str]:
         """The words without outer punctuation, in their own case."""
-        return bare_words(self.plain, self.words)
+        return self._words[1]
 
     @_once
     def forms(self) -> list[str]:
@@ -194,19 +203,28 @@ class Text:
         return found
 
     @_once
+    def _sentence_words(self) -> tuple[list[list[str]], list[list[str]]]:
+        words = [sentence.text.split() for sentence in self.sentences]
+        if self.prose == self.plain and sum(map(len, words)) == len(self.words):  # all of the reply and nothing else
+            ends = accumulate(map(len, words))
+            return words, [self.forms[end - len(own) : end] for end, own in zip(ends, words, strict=True)]
+        both = [split_words(sentence.text) for sentence in self.sentences]
+        return [words for words, _ in both], [bare_forms(bare) for _, bare in both]
+
+    @_once
     def sentence_words(self) -> list[list[str]]:
         """The words of each sentence."""
-        return [split_words(sentence.text) for sentence in self.sentences]
+        return self._sentence_words[0]
 
     @_once
     def sentence_forms(self) -> list[list[str]]:
         """The compared forms of the words of each sentence."""
-        words = self.sentence_words
-        every = self.forms if not self._blocks else bare_forms(bare_words(self.prose, list(chain(*words))))
-        if len(every) != sum(map(len, words)):  # a sentence ends within a word, as in Chinese
-            return [bare_forms(bare_words(own.text, mine)) for own, mine in zip(self.sentences, words, strict=True)]
-        ends = accumulate(map(len, words))
-        return [every[end - len(own) : end] for end, own in zip(ends, words, strict=True)]
+        return self._sentence_words[1]
+
+    @_once
+    def sentence_lengths(self) -> list[int]:
+        """The number of words of each sentence."""
+        return list(map(len, self.sentence_words))
 
     def sentence_word_spans(self, number: int) -> Sequence[Span]:
         """The spans in the reply of the words of sentence `number`, from 0."""
@@ -224,17 +242,17 @@ class Text:
             start += len(line) + 1
         return found
 
-    @property
+    @_once
     def bullets(self) -> list[Bullet]:
         """The bullet items with their `marker` and `level`, outside fences."""
         return self._blocks.bullets if self._blocks else []
 
-    @property
+    @_once
     def tables(self) -> list[Table]:
         """The pipe tables outside fences, `ruled` or not."""
         return self._blocks.tables if self._blocks else []
 
-    @property
+    @_once
     def fences(self) -> list[Fence]:
         """The fenced blocks."""
         return self._blocks.fences if self._blocks else []
@@ -259,7 +277,7 @@ class Text:
     @_once
     def numbered(self) -> list[Numbered]:
         """The numbered lists of the plain view; see `cdct.text.lists.numbered`."""
-        return numbered(self._plain)
+        return numbered(self._plain, self.folded)
 
 
 def sentences(text: str, splitter: str = "rules") -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
-from itertools import repeat
 
 WORD_RULE = "Words are separated by spaces."
 """The rule as the prompts tell it to the model."""
@@ -15,7 +14,6 @@ WORDLIKE = re.compile(r"[^\W_\u02bc]")
 """A letter or digit."""
 
 _BARE = re.compile(r"[^\W_\u02bc](?:.*[^\W_\u02bc])?", re.DOTALL)
-_ASCII_LETTERS = frozenset(string.ascii_letters + string.digits)
 _ASCII_OUTER = string.punctuation + "".join(map(chr, range(32))) + "\x7f"
 _MOST_MARKS = 30
 """The longest row of combining marks that a text in any language has (Unicode Annex 15, Stream-Safe Text Format)."""
@@ -67,27 +65,36 @@ def words(text: str) -> list[str]:
     So "state-of-the-art" is one word, and "-", "|", "---" and a lone apostrophe are none. Emphasis marks never change
     the count.
     """
-    return split_words(normalise(text))
+    return split_words(normalise(text))[0]
 
 
-def split_words(text: str) -> list[str]:
-    """`words` of a text in normal form."""
-    return [token for token in text.split() if token[0] in _ASCII_LETTERS or WORDLIKE.search(token)]
-
-
-def bare_words(text: str, words: list[str]) -> list[str]:
-    """These words, which are those of the text in normal form, without outer punctuation, in their own case."""
+def split_words(text: str) -> tuple[list[str], list[str]]:
+    """The words of a text in normal form, and the same without outer punctuation, in their own case."""
+    tokens = text.split()
     if text.isascii():
-        return list(map(str.strip, words, repeat(_ASCII_OUTER)))
-    return [word.strip(_ASCII_OUTER) if word.isascii() else _bare(word) for word in words]
+        bare = [token if token.isalnum() else token.strip(_ASCII_OUTER) for token in tokens]
+    elif "\u02bc" in text:  # which Python takes for a letter
+        bare = list(map(_bare, tokens))
+    else:
+        bare = [token if token.isalnum() else _bare(token) for token in tokens]
+    if all(bare):
+        return tokens, bare
+    return [token for token, word in zip(tokens, bare, strict=True) if word], [word for word in bare if word]
 
 
 def word_form(word: str) -> str:
     """The form in which words are compared: casefolded, outer punctuation stripped, apostrophes made plain."""
-    return _bare(_nfc(folded(_bare(_nfc(word)))))
+    return _form(_bare(_nfc(word)))
+
+
+def _form(bare: str) -> str:
+    return bare.lower() if bare.isascii() else _bare(_nfc(folded(bare)))
 
 
 def _bare(word: str) -> str:
+    word = word.strip(_ASCII_OUTER)
+    if word.isascii():
+        return word
     found = _BARE.search(word)
     return found[0] if found else ""
 
@@ -99,9 +106,4 @@ def word_forms(text: str) -> list[str]:
 
 def bare_forms(bare: list[str]) -> list[str]:
     """The compared forms of words that have lost their outer punctuation."""
-    text = "\n".join(bare)
-    for apostrophe in APOSTROPHES:
-        text = text.replace(apostrophe, "'")
-    if text.isascii():  # nearly always
-        return text.lower().split("\n") if bare else []
-    return [word.lower() if word.isascii() else word_form(word) for word in text.split("\n")]
+    return [word.lower() if word.isascii() else _form(word) for word in bare]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import dropwhile
 from typing import NamedTuple
 
 from cdct.text.blocks import BLANK, BREAK, FENCE, HEADING, NUMBERED, TEXT, Blocks, Line
@@ -15,7 +16,7 @@ from cdct.text.spans import Clean, Span, View
 
 _QUOTE = re.compile(r"(?:[ \t]*+>)++[ \t]*+")
 _INLINE = re.compile(r"(?<=[\s,;:])(?:(\()?(\d{1,3})(?(1)\)|([.)])))[ \t]++(?=\S)")
-_DIGITS = re.compile(r"\d++")
+_DIGITS = re.compile(r"\d\d*+")
 _AFTER_MARK = re.compile(r"[.!?…:,;][\"'”’)*_]*+\s*+\Z")
 _AFTER_END = re.compile(r"[.!?…][\"'”’)*_]*+\s*+\Z")
 _GAP = re.compile(r"\n\s*\n")
@@ -48,24 +49,28 @@ def plain_holes(clean: Clean, blocks: Blocks, objects: list[Json]) -> list[Span]
     text = clean.text
     runs = rows(text) if "*" in text or "_" in text or "`" in text else []
     spans = [unit.place for unit in objects]
-    stretch: list[int] | None = None  # consecutive lines of text are one stretch, since emphasis may go over a line end
-    for line in [*blocks.lines, None]:
-        if line is not None and line.kind == TEXT:
-            stretch = [stretch[0] if stretch else line.start, line.end]
+
+    def look_in(start: int, end: int) -> None:
+        for low, high in _cut((start, end), spans) if spans else ((start, end),):
+            holes.extend(marks(text, runs, low, high))
+
+    stretch = end = -1  # where the lines of text lie that are one stretch, since emphasis may go over a line end
+    for line in blocks.lines:
+        if line.kind == TEXT:
+            stretch = line.start if stretch < 0 else stretch
+            end = line.end
             continue
-        if stretch and runs:
-            for start, end in _cut(tuple(stretch), spans):
-                holes += marks(text, runs, start, end)
-        stretch = None
-        if line is None or line.kind in (FENCE, BREAK, BLANK):
-            continue
+        if stretch >= 0:
+            look_in(stretch, end)
+            stretch = -1
         if line.kind == HEADING:
             holes.append((line.start, line.body))
-        if runs:
-            for start, end in _cut((line.body if line.kind == HEADING else line.start, line.tail), spans):
-                holes += marks(text, runs, start, end)
-        if line.kind == HEADING:
+            look_in(line.body, line.tail)
             holes.append((line.tail, line.end))
+        elif line.kind not in (FENCE, BREAK, BLANK):
+            look_in(line.start, line.tail)
+    if stretch >= 0:
+        look_in(stretch, end)
     return [hole for hole in holes if hole[0] < hole[1]]
 
 
@@ -101,25 +106,25 @@ def _keep(text: str, line: Line, objects: list[Span], gone: list[Span], breaks: 
     if line.kind not in (TEXT, NUMBERED):
         return False
     start = line.start
-    if line.kind == TEXT and (quote := _QUOTE.match(text, line.start, line.end)):
+    if line.kind == TEXT and ">" in line.text and (quote := _QUOTE.match(text, line.start, line.end)):
         gone.append(quote.span())
         start = quote.end()
-    left = (
-        "".join(text[low:high] for low, high in _cut((start, line.end), objects)) if objects else text[start : line.end]
-    )
+    left = text[start : line.end]
+    if objects:
+        left = "".join(text[low:high] for low, high in _cut((start, line.end), objects))
     if not left or left.isspace():
         return False
     last = objects[max(0, bisect_right(objects, (line.end, -1)) - 1)][1] if objects else 0
     if line.start < last <= line.end and not text[last : line.end].strip(" \t.,;"):
         breaks.append(line.end)
-    numbers = _inline_numbers(text, line)
+    inline = _inline_numbers(text, line)
     if line.kind == NUMBERED:
-        content = " ".join(text[low:high].strip() for low, high in _cut((line.body, line.end), numbers))
+        content = " ".join(text[low:high].strip() for low, high in _cut((line.body, line.end), inline))
         if not ends(content):
             return False
         gone.append((line.start, line.body))
         breaks.append(line.start)
-    for low, high in numbers:
+    for low, high in inline:
         gone.append((low, high))
         if _AFTER_END.search(text[max(line.start, low - 12) : low]):
             breaks.append(low)
@@ -128,13 +133,15 @@ def _keep(text: str, line: Line, objects: list[Span], gone: list[Span], breaks: 
 
 def _inline_numbers(text: str, line: Line) -> list[Span]:
     """The spans of list numbers within a line ("1. Boil. 2. Stir."), which go on from its own number or from 1."""
-    found: list[Span] = []
     own = text[line.start : line.body].strip(" \t*") if line.kind == NUMBERED else ""
     if own and not own.strip("().").isdigit():
         return []  # Roman
     expected = int(own.strip("().")) + 1 if own else 1
+    if line.text.isascii() and str(expected) not in line.text:
+        return []
+    found: list[Span] = []
     after_mark = False
-    for digits in _DIGITS.finditer(text, line.body if own else line.start, line.end):
+    for digits in _DIGITS.finditer(text, line.body, line.end):
         at = digits.start()
         number = _INLINE.match(text, at - (text[at - 1] == "("), line.end)
         if not number:
@@ -160,7 +167,7 @@ def _assemble(clean: Clean, ranges: list[Span], holes: list[Span], breaks: list[
     placed: list[int] = []
     length, due = 0, 0
     for span in ranges:
-        pieces = _trimmed(text, [*_cut(span, holes)])
+        pieces = _trimmed(text, _cut(span, holes))
         if not pieces:
             continue
         if kept:
@@ -178,12 +185,17 @@ def _assemble(clean: Clean, ranges: list[Span], holes: list[Span], breaks: list[
     return Prose(clean if view.text == text else view, paragraphs, placed)
 
 
-def _trimmed(text: str, pieces: list[Span]) -> list[Span]:
+def _trimmed(text: str, pieces: Iterable[Span]) -> list[Span]:
     """The pieces without white space at the outer ends."""
-    solid = [number for number, (low, high) in enumerate(pieces) if not text[low:high].isspace()]
-    if not solid:
+
+    def blank(piece: Span) -> bool:
+        return text[piece[0] : piece[1]].isspace()
+
+    pieces = [*dropwhile(blank, pieces)]
+    if not pieces:
         return []
-    pieces = pieces[solid[0] : solid[-1] + 1]
+    while blank(pieces[-1]):
+        pieces.pop()
     low, high = pieces[0]
     pieces[0] = (high - len(text[low:high].lstrip()), high)
     low, high = pieces[-1]

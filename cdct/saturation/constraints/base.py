@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import pickle
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,8 @@ DIMENSIONS = {
 MOST = 10**6
 """No count goes beyond it: a larger one is a slip, and scores of one missing unit would round to 1."""
 LETTERS = frozenset(string.ascii_lowercase)
+MOST_KNOWN = 4096
+"""For how many parameters of a type their reading is kept."""
 
 # ---------------------------------------------------------------------------------------------------------- parameters
 
@@ -140,6 +143,7 @@ class Constraint:
     rule: Callable[..., str] | None = None
     wordless: bool = False
     examples: list[tuple[str, dict[str, Any], bool]] = field(default_factory=list, repr=False)
+    _known: dict[bytes, Mapping[str, Any]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def dimension(self) -> str:
@@ -153,18 +157,18 @@ class Constraint:
 
     def instruction(self, **params: Any) -> str:
         """What the model is told."""
-        values = self.read(params)
+        values = self._values(params)
         shown = {name: _Shown(parameter, values[name]) for name, parameter in self.parameters.items()}
         return self.template.format_map(shown)
 
     def check(self, text: str | Text, **params: Any) -> Verdict:
         """The verdict on a reply, given as a string or already parsed."""
-        values = self.read(params)
+        values = self._values(params)
         if isinstance(text, str):
             text = Text(text)
         elif not isinstance(text, Text):
             raise TypeError(f"{self.id}: the reply must be a str or a Text, got {type(text).__name__}")
-        if not (text.plain if self.wordless else any(map(str.isalnum, text.plain))):
+        if not (text.plain if self.wordless else text.has_word):
             return Verdict(False, 0.0, "the reply has no character" if self.wordless else "the reply has no word")
         return self.verify(text, **values)
 
@@ -184,6 +188,20 @@ class Constraint:
                 raise ValueError(f"{self.id}: {name} {error}") from None
         if self.rule is not None and (wrong := self.rule(**values)):
             raise ValueError(f"{self.id}: {wrong}")
+        return values
+
+    def _values(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The same, kept from one reply to the next by the pickle of the parameters, which tells 1 from True and 1.0."""
+        try:
+            key = pickle.dumps(params)
+        except (pickle.PicklingError, AttributeError, TypeError, RecursionError):
+            return self.read(params)
+        values = self._known.get(key)
+        if values is None:
+            values = self.read(params)
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = values
         return values
 
     def passes(self, text: str, **params: Any) -> None:
@@ -254,9 +272,9 @@ def number_of(count: int, noun: str) -> str:
 
 def listed(values: Sequence[Any], show: Callable[[Any], str] = str, most: int = 12, longest: int = 40) -> str:
     """The values with commas between them, cut to what a person reads: `most` of them, `longest` characters each."""
-    shown = [show(value) for value in values[:most]]
-    shown = [text if len(text) <= longest else text[: longest - 1] + "…" for text in shown]
-    return ", ".join(shown) + (f" and {len(values) - most} more" if len(values) > most else "")
+    shown = [text if len(text := show(value)) <= longest else f"{text[: longest - 1]}…" for value in values[:most]]
+    more = len(values) - most
+    return ", ".join(shown) if more <= 0 else f"{', '.join(shown)} and {more} more"
 
 
 def count_score(found: int, wanted: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from cdct.core import Verdict
 from cdct.saturation.constraints.base import (
-    LETTERS,
     Parameter,
     constraint,
     letter,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 VOWELS = "aeiou"
-_NOT_LETTERS = bytes(set(range(256)) - set(map(ord, LETTERS)))
-_NOT_VOWELS = bytes(set(range(256)) - set(map(ord, VOWELS)))
+_NOT_LETTERS = bytes(set(range(256)) - set(map(ord, string.ascii_letters)))
+_NOT_VOWELS = bytes(set(range(256)) - set(map(ord, VOWELS + VOWELS.upper())))
 
 
 # ------------------------------------------------------------------------------------------------------------ matching
@@ -72,10 +72,10 @@ def _word(value: str) -> str:
     return normalise(value) if len(value.split()) == 1 and any(map(str.isalnum, value)) else ""
 
 
-def _read_words(value: Any) -> list[str]:
+def _read_words(value: Any) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Sequence) or not value:
         raise ValueError(f"must be a list of words, got {value!r}")
-    words = list(map(_read_word, value))
+    words = tuple(map(_read_word, value))
     if len(set(map(folded, words))) < len(words):
         raise ValueError(f"must be different words, got {value!r}")
     return words
@@ -131,7 +131,7 @@ forbidden_letter.fails("A \ufb01sh.", letter="i")
     {"words": Parameter(None, _read_words, lambda words: ", ".join(map(quoted, words)))},
     sample=_topic_words,
 )
-def mandatory_words(text: Text, words: list[str]) -> Verdict:
+def mandatory_words(text: Text, words: tuple[str, ...]) -> Verdict:
     """Your reply must contain each of these words, exactly as spelt but in capitals or not: {words}. Each must stand by
     itself or between punctuation marks; inside a longer word it does not count.
 
@@ -184,7 +184,7 @@ def initial_acrostic(text: Text, word: str) -> Verdict:
     Score: the share of letters in place among the letters or the sentences, whichever are more. Choice: common words
     of 3 to 6 letters without one that few words begin with.
     """
-    found = "".join(words[0][:1] or "'" for words in text.sentence_forms)  # a lone ʼ is a word without a form
+    found = "".join([words[0][0] for words in text.sentence_forms])
     wrong = [i for i, initial in enumerate(found) if initial != word[i : i + 1]]
     right = len(found) - len(wrong)
     shown = found[:24].upper() + ("…" if len(found) > 24 else "")
@@ -235,7 +235,7 @@ def vowel_consonant_ratio(text: Text, low: float, high: float) -> Verdict:
     bound, not below 0; no letter or no consonant scores 0. No part of the reply offends, so there are no spans.
     Choice: a band 0.15 wide inside 0.5 to 0.85.
     """
-    letters = text.plain.encode("ascii", "ignore").lower().translate(None, _NOT_LETTERS)
+    letters = text.plain.encode("ascii", "ignore").translate(None, _NOT_LETTERS)
     vowels = len(letters.translate(None, _NOT_VOWELS))
     consonants = len(letters) - vowels
     detail = f"{number_of(vowels, 'vowel')}, {number_of(consonants, 'consonant')}"

@@ -35,7 +35,7 @@ def terminal_acrostic(text: Text, word: str) -> Verdict:
     Score: the share of letters in place among the letters or the sentences, whichever are more. Choice: common words
     of 3 to 6 letters without one that few words begin with, the same as in L4.
     """
-    found = "".join(words[-1][:1] or "'" for words in text.sentence_forms)  # a lone ʼ is a word without a form
+    found = "".join([words[-1][0] for words in text.sentence_forms])
     wrong = [i for i, initial in enumerate(found) if initial != word[i : i + 1]]
     shown = found[:24].upper() + ("…" if len(found) > 24 else "")
     detail = (

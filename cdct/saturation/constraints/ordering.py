@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise
@@ -43,8 +44,8 @@ def monotonic_sentence_lengths(text: Text, direction: str) -> Verdict:
     Score: the share of neighbours in order, cut to one or two thirds for one or two sentences, which alone pass
     nothing; they are flagged `too_few_sentences` where the paper's rule would let them pass. Both directions are drawn.
     """
-    lengths = list(map(len, text.sentence_words))
-    right = (lambda one, two: one < two) if direction == "increasing" else (lambda one, two: one > two)
+    lengths = text.sentence_lengths
+    right = operator.lt if direction == "increasing" else operator.gt
     wrong = [i for i, (one, two) in enumerate(pairwise(lengths), 1) if not right(one, two)]
     pairs = max(0, len(lengths) - 1)
     detail = f"{direction} neighbours: {pairs - len(wrong)} of {pairs}; words by sentence: {listed(lengths) or 'none'}"
@@ -101,7 +102,7 @@ def alternating_length(text: Text, short: int, long: int) -> Verdict:
     nothing; they are flagged `too_few_sentences` where the paper's rule would let them pass. Range: at most 6 to 8 and
     at least 12 to 15 words, either side of the usual sentence; a shorter limit would rule out W3.
     """
-    lengths = list(map(len, text.sentence_words))
+    lengths = text.sentence_lengths
     wrong = [i for i, length in enumerate(lengths) if (length < long if i % 2 else length > short)]
     detail = f"sentences in place: {len(lengths) - len(wrong)} of {len(lengths)}"
     detail += f"; words by sentence: {listed(lengths) or 'none'}"
@@ -124,7 +125,7 @@ def fibonacci_style_growth(text: Text, n: int) -> Verdict:
     score 0. The span is the sentence that ends the longest such row. Range: 3 or 4; a row of five has at least 7 words
     in its fourth and 12 in its fifth sentence, which rules out most other orders of lengths.
     """
-    lengths = list(map(len, text.sentence_words))
+    lengths = text.sentence_lengths
     best = row = last = 0
     for i in range(2, len(lengths)):
         row = row + 1 if lengths[i] > lengths[i - 1] + lengths[i - 2] else 0

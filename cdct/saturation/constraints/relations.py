@@ -171,7 +171,7 @@ def transitive_ordering(text: Text, comparisons: tuple[Triple, ...], order: tupl
     lists = [(unit, _named(unit, named)) for unit in text.numbered if unit.items[0].number == 1]
     if not lists:
         return Verdict.of(0.0, "no numbered list that starts at 1")
-    whole_lists = [pair for pair in lists if Counter(pair[1]) == Counter(order)]
+    whole_lists = [pair for pair in lists if len(pair[1]) == len(order) and set(pair[1]) == set(order)]
     unit, found = whole_lists[0] if whole_lists else max(lists, key=lambda pair: _right(pair[1], order))
     right = _right(found, order)
     detail = f"{right} of {number_of(len(order), 'name')} in place; read {listed([name or '?' for name in found])}"

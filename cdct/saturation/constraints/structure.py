@@ -126,7 +126,7 @@ def palindromic_sentence_structure(text: Text, n: int) -> Verdict:
     |sentences - n| / n, not below 0. Pairs are those of the sentences that there are. A pair that is a copy passes,
     as the rule is written, and is flagged `mirror_copies` (paper, section S). Range: 3, 5, 7, odd as in the paper.
     """
-    lengths = [len(words) for words in text.sentence_words]
+    lengths = text.sentence_lengths
     found, pairs = len(lengths), len(lengths) // 2
     unequal = [i for i in range(pairs) if lengths[i] != lengths[-1 - i]]
     forms = text.sentence_forms

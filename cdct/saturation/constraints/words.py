@@ -78,14 +78,15 @@ def word_length_range(text: Text, low: int, high: int) -> Verdict:
     Score: the share of words in the range. Range: from 1 or 2 to 8, 9 or 10, as in the paper's example; a lower bound
     of 3 forbids most function words.
     """
-    lengths = list(map(len, text.bare))
-    wrong = [i for i, length in enumerate(lengths) if length > high or length < low]
-    detail = f"words of {low} to {high} characters: {len(lengths) - len(wrong)} of {len(lengths)}"
-    if wrong:
-        detail += f", not {listed(wrong, lambda i: quoted(text.bare[i]))}"
-    return Verdict.of(
-        share(len(lengths) - len(wrong), len(lengths)), detail, lambda: [text.word_spans[i] for i in wrong]
-    )
+    words = text.bare
+    wrong = [word for word in words if not low <= len(word) <= high]
+    detail = f"words of {low} to {high} characters: {len(words) - len(wrong)} of {len(words)}"
+    detail += f", not {listed(wrong, quoted)}" if wrong else ""
+
+    def spans() -> list[Span]:
+        return [span for word, span in zip(words, text.word_spans, strict=True) if not low <= len(word) <= high]
+
+    return Verdict.of(share(len(words) - len(wrong), len(words)), detail, spans)
 
 
 word_length_range.passes("Rain (heavy) fell, I think...", low=1, high=5)
@@ -101,7 +102,7 @@ def minimum_sentence_words(text: Text, n: int) -> Verdict:
 
     Score: the share of sentences that do. Range: 5 to 8; more would clash with the short sentences of O3 and with W1.
     """
-    lengths = list(map(len, text.sentence_words))
+    lengths = text.sentence_lengths
     wrong = [i for i, length in enumerate(lengths) if length < n]
     detail = f"sentences of at least {number_of(n, 'word')}: {len(lengths) - len(wrong)} of {len(lengths)}"
     return Verdict.of(share(len(lengths) - len(wrong), len(lengths)), detail, _sentences(text, wrong))
