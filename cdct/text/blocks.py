@@ -17,7 +17,9 @@ _FENCE = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)[ \t]*+(.*)")
 _HEADING = re.compile(r" {0,3}(#{1,6}(?:[ \t]++|$))(.*?)([ \t]++#++)?[ \t]*$")
 _BREAK = re.compile(r"[ \t]*+(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+|={3,}+[ \t]*+)$")
 _BULLET = re.compile(r"([ \t]*+)(?:([-*+])(?:[ \t]++|$)|([•◦▪‣])[ \t]*+)")
-_NUMBERED = re.compile(r"[ \t]*+(?:\*\*)?(?:\(\d{1,3}\)|(?:\d{1,3}|[IVX]{1,5})[.)]{1,2})(?:\*\*)?(?:[ \t]++|$)")
+_NUMBERED = re.compile(
+    r"[ \t]*+(?:\*\*)?(?:\((?P<paren>\d{1,3})\)|(?:(?P<number>\d{1,3})|[IVX]{1,5})\\?[.)]{1,2})(?:\*\*)?(?:[ \t]++|$)"
+)
 _RULE_CELL = re.compile(r"[ \t]*+:?+-++:?+[ \t]*+")
 _BOLD_LINE = re.compile(r"[ \t]*+(\*\*|__)(?=\S)(.+)")
 _PIPE = re.compile(r"(?<!\\)\|")
@@ -69,6 +71,7 @@ class Blocks:
         self.tables: list[Table] = []
         self.bullets: list[Bullet] = []
         self._indents: list[int] = []
+        self._number = 0  # of the numbered line before
         start = 0
         for line in self._text.split("\n"):
             self.lines.append(Line(start, start + len(line)))
@@ -106,7 +109,7 @@ class Blocks:
             self._underline(number)
         elif bullet := _BULLET.match(text):
             return self._bullet(number, bullet)
-        elif numbered := _NUMBERED.match(text):
+        elif (numbered := _NUMBERED.match(text)) and not self._wraps(number, numbered):
             line.kind, line.body = NUMBERED, line.start + numbered.end()
         elif bare[0] in "*_" and self._is_title(number, text):
             line.kind = HEADING
@@ -196,6 +199,19 @@ class Blocks:
         if not bare or len(text) - len(bare) <= indent:
             return False
         return not (_FENCE.match(text) or _BULLET.match(text) or _NUMBERED.match(text) or "|" in text)
+
+    def _wraps(self, number: int, found: re.Match[str]) -> bool:
+        """Whether a number at the start of a line only ends the sentence above ("We won" above "2. They won").
+
+        As in CommonMark, only 1 starts a list under a line of text. Others must follow the number before, an end mark
+        or a colon.
+        """
+        own, last = int(found["number"] or found["paren"] or 0), self._number
+        above = self.content(number - 1) if number and self.lines[number - 1].kind == TEXT else ""
+        if own not in (0, 1, last + 1) and above and above.rstrip(" \t*_\"'”’)")[-1:] not in tuple(".!?…:;。！？：；"):
+            return True
+        self._number = own
+        return False
 
     def _underline(self, number: int) -> None:
         """A line of text alone above this rule is a heading, unless it ends like a sentence."""
