@@ -169,6 +169,12 @@ OBJECTS = [
     ("in a list", '[{"a": 1}, {"a": 2}]', [{"a": 1}, {"a": 2}]),
     ("not repaired", '{\'a\': {"b": 1}} {a: {"b": 1}} {"a": 1,}', []),
     ("after one not valid", '{"a": "no end\n"} {"b": 1}', [{"b": 1}]),
+    ("an open brace in prose", 'Keys look like {"name": and so on.\n{"b": {"c": 1}}', [{"b": {"c": 1}}]),
+    ("an open brace and quote", 'Keys like {"name and {"b": {"c": 1}} ok', [{"b": {"c": 1}}]),
+    ("one that is not closed, then a whole one", '{"a": {"b": 1}, "c": 2\nSorry: {"b": {"c": 1}}', [{"b": {"c": 1}}]),
+    ("the same without a word", '{"a": {"b": 1}\n{"b": {"c": 1}}', [{"b": {"c": 1}}]),
+    ("many that are not closed", '{"a": x ' * 9 + '{"b": 1}', [{"b": 1}]),
+    ("cut within", '{"scene": {"b": {"c": 1}}', []),
     ("no number", '{"a": NaN} {"a": -Infinity} {"b": 1e5}', [{"b": 1e5}]),
     ("LaTeX", "\\frac{a}{b} and \\text{x}", []),
     ("empty", "Use {} here.", [{}]),
@@ -185,6 +191,7 @@ def test_deep_nesting_is_not_read_and_raises_nothing() -> None:
     assert len(Text('{"a":' * 99 + "{}" + "}" * 99).json_objects) == 1
     assert Text('{"a":' * 100_000 + "1" + "}" * 100_000).json_objects == []
     assert Text('{"a":' + "[" * 100_000 + "]" * 100_000 + "}").json_objects == []
+    assert Text('{"b": x ' + '{"a":' * 100_000 + "1" + "}" * 100_000).json_objects == []
     assert Text('{"a":' + "9" * 5000 + "}").json_objects == []
 
 
@@ -269,6 +276,10 @@ HOSTILE = {
     "dots": ". ",
     "keys": '{"a":',
     "objects": '{"a":1} ',
+    "broken": '{"a":x',
+    "open quotes": '{"',
+    "cut objects": '{"a":{} ',
+    "cut in lines": '{"a\n',
     "bullets": "- a\n",
     "numbers": "1. a\n",
     "inline": "(1) a (2) b ",

@@ -149,6 +149,8 @@ LISTS = [
     ("3. There were 4. We ate 5. Then we left.", ["There were 4.", "We ate 5.", "Then we left."]),
     ("1) The team (all 2) left.", ["The team (all 2) left."]),
     ("1. We won 1. They won 2.", ["We won 1.", "They won 2."]),
+    ("1. Get home by 5. Then rest", ["Get home by 5.", "Then rest"]),
+    ("1. Oslo 2. Rome 3. Bern", []),
     ("1. Oslo\nis cold\n2. Rome is warm.", ["is cold", "Rome is warm."]),
     ("1\\. Boil.\n2\\. Add.", ["Boil.", "Add."]),
 ]

@@ -118,7 +118,7 @@ def _keep(text: str, line: Line, objects: list[Span], gone: list[Span], breaks: 
     numbers = _inline_numbers(text, line, start)
     if line.kind == NUMBERED:
         content = " ".join(text[low:high].strip() for low, high in _cut((line.body, line.end), numbers))
-        if not ends(content) or not ends(_NUMBER_END.sub(" ", content)):
+        if not ends(content) or not ends(_without_numbers(content, text[line.start : line.body])):
             return False
         gone.append((line.start, line.body))
         breaks.append(line.start)
@@ -129,7 +129,18 @@ def _keep(text: str, line: Line, objects: list[Span], gone: list[Span], breaks: 
     return True
 
 
-_NUMBER_END = re.compile(r"(?<= )\d{1,3}[.)](?= )")
+_NUMBER_END = re.compile(r"(?<= )(\d{1,3})[.)](?= )")
+
+
+def _without_numbers(content: str, marker: str) -> str:
+    """The content of a numbered line without the numbers that go on from its own ("1. Oslo 2. Rome" ends nothing)."""
+    digits = _DIGITS.search(marker)
+    parts, start, expected = [], 0, int(digits[0]) + 1 if digits else 0
+    for found in _NUMBER_END.finditer(content):
+        if int(found[1]) == expected:
+            parts.append(content[start : found.start()])
+            start, expected = found.end(), expected + 1
+    return "".join([*parts, content[start:]])
 
 
 def _inline_numbers(text: str, line: Line, start: int) -> list[Span]:
