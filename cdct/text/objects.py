@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Any, NoReturn
 
 from cdct.text.spans import Clean, Unit
@@ -58,6 +60,21 @@ def json_objects(clean: Clean) -> list[Json]:
             found.append(unit)
         start = end
     return found
+
+
+def first_fitting(
+    units: Iterable[Json], fits: Callable[[Mapping[str, Any]], bool]
+) -> tuple[Json | None, Mapping[str, Any]]:
+    """The first object that fits, with the unit it stands in; of objects within each other, the outermost one."""
+    for unit in units:
+        layer: list[Any] = [unit.value]
+        while layer:
+            for value in layer:
+                if isinstance(value, dict) and fits(value):
+                    return unit, value
+            inner = chain.from_iterable(value.values() if isinstance(value, dict) else value for value in layer)
+            layer = [value for value in inner if isinstance(value, dict | list)]
+    return None, {}
 
 
 def _closing(text: str, start: int) -> tuple[int | None, int]:

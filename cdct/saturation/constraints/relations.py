@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise, zip_longest
 from typing import Any
@@ -34,7 +34,7 @@ from cdct.saturation.constraints.puzzles import (
     solutions,
     triples,
 )
-from cdct.text import Json, Text
+from cdct.text import Json, Text, first_fitting
 
 
 def fold(value: object) -> str | None:
@@ -79,24 +79,11 @@ def scene_graph_output(text: Text, objects: dict[str, dict[str, str]], relations
     "is above" is "above", "color" is "colour". Score: all or nothing; the detail has the share of facts. Range: three
     things with a colour and a size, two relations of one word, which hold in one direction only.
     """
-    found, value = _first(text, _is_scene)
+    found, value = first_fitting(text.json_objects, _is_scene)
     if found is None:
         return Verdict.of(0.0, 'no JSON object with "objects" and "relations"', spans_of(text.json_objects[:1]))
     given = _scene_facts(value["objects"], value["relations"])
     return _facts(found, _scene_facts(objects, relations), given)
-
-
-def _first(text: Text, fits: Callable[[Mapping[str, Any]], bool]) -> tuple[Json | None, Mapping[str, Any]]:
-    """The first JSON object that fits, with the unit it stands in; of objects within each other, the outermost one."""
-    for unit in text.json_objects:
-        layer: list[Any] = [unit.value]
-        while layer:
-            for value in layer:
-                if isinstance(value, dict) and fits(value):
-                    return unit, value
-            layer = [inner for value in layer for inner in (value.values() if isinstance(value, dict) else value)]
-            layer = [value for value in layer if isinstance(value, dict | list)]
-    return None, {}
 
 
 def _is_scene(value: Mapping[str, Any]) -> bool:
@@ -259,7 +246,7 @@ def logic_grid_puzzle(
     """
     (groups,) = solutions(people, pets, colours, clues)
     names = {fold(person) for person in people}
-    found, value = _first(text, lambda value: names <= _people(value).keys())
+    found, value = first_fitting(text.json_objects, lambda value: names <= _people(value).keys())
     if found is None:
         return Verdict.of(0.0, "no JSON object with all the people", spans_of(text.json_objects[:1]))
     wanted = {fold(person): {PET: pet, COLOUR: colour} for person, pet, colour in groups}
