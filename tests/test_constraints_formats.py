@@ -87,6 +87,8 @@ def test_the_spans_show_what_is_wrong(id, params, text, places):
     [
         ("F2", {"n": 2}, "- a\n-", ("empty_items",)),
         ("F2", {"n": 1}, "- a\n-", ()),
+        ("F2", {"n": 2}, "- 👍\n- —", ("empty_items",)),
+        ("F3", {"n": 1}, "```\n```", ("empty_code_blocks",)),
         ("F3", {"n": 1}, "Text\n```\n\n```", ("empty_code_blocks",)),
         ("F3", {"n": 2}, "Text\n```\n\n```", ()),
         ("F3", {"n": 1}, "Text\n```\na", ()),
@@ -206,7 +208,7 @@ def test_B043_backticks_do_not_protect_pipes():
 
 def test_P151_empty_blocks_are_no_code_blocks():
     """arXiv:2608.12426, section on specification gaps: 82 % of the paper's passes."""
-    assert not check("F3", "```\n```", n=1).passed
+    assert check("F3", "```\n```", n=1).flags == ("empty_code_blocks",)
     verdict = check("F3", "See:\n```\n```", n=1)
     assert (verdict.passed, verdict.flags) == (False, ("empty_code_blocks",))
     assert verdict.detail == "1 code block, 1 wanted; 1 blank"

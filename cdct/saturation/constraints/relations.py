@@ -67,6 +67,7 @@ def _scene_rule(objects: Mapping[str, Any], relations: Sequence[Triple]) -> str:
     },
     sample=scene,
     rule=_scene_rule,
+    version="2",
 )
 def scene_graph_output(text: Text, objects: dict[str, dict[str, str]], relations: tuple[Triple, ...]) -> Verdict:
     """Your reply must contain a JSON object that describes this scene. There are {objects}; {relations}. Its key
@@ -157,6 +158,7 @@ def _race_rule(comparisons: tuple[Triple, ...], order: tuple[str, ...]) -> str:
     },
     sample=race,
     rule=_race_rule,
+    version="2",
 )
 def transitive_ordering(text: Text, comparisons: tuple[Triple, ...], order: tuple[str, ...]) -> Verdict:
     """Some people ran a race: {comparisons}. Your reply must contain a numbered list of all of them in the order in
@@ -230,6 +232,7 @@ def _grid_rule(
     },
     sample=grid,
     rule=_grid_rule,
+    version="2",
 )
 def logic_grid_puzzle(
     text: Text, people: tuple[str, ...], pets: tuple[str, ...], colours: tuple[str, ...], clues: tuple[Triple, ...]
@@ -287,11 +290,12 @@ logic_grid_puzzle.fails('{"Ada": {"pet": "cat", "colour": "red"}} {"Ben": {"pet"
 # --------------------------------------------------------------------------------------------------------------- chain
 
 
-@constraint("R4", "Cross-sentence bridge", {})
+@constraint("R4", "Cross-sentence bridge", {}, version="2")
 def cross_sentence_bridge(text: Text) -> Verdict:
     """Write at least two sentences. The last word of each sentence must be the first word of the next one. Words are
-    compared without regard to capitals and to the punctuation around them. Headings, lists, tables, code blocks and
-    JSON are no sentences.
+    compared without regard to capitals and to the punctuation around them. Headings, bullet items, tables, code blocks
+    and JSON are no sentences; numbered lines are sentences only where they have an end mark, and their numbers are no
+    words.
 
     Score: the share of neighbours that are linked. A single sentence scores 0 and is flagged `too_few_sentences`, as
     the paper's rule would let it pass. The spans are the first words that should be another.
