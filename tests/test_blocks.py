@@ -49,6 +49,10 @@ PROSE = [
     ("bold sentence", "**Rain fell.**\n\nOne.", ["Rain fell.", "One."]),
     ("rules", "One.\n\n***\n\nTwo.\n---\nThree.", ["One.", "Two.", "Three."]),
     ("quotes", "> One.\n> goes on.\n>\n> Two.", ["One.\ngoes on.", "Two."]),
+    ("fence in an item", "One:\n\n- ```\n  x. y.\n  ```\n\nTwo.", ["One:", "Two."]),
+    ("open fence in an item", "- ```\n  x. y.\nTwo. Three.", ["Two. Three."]),
+    ("fence in a quotation", "> ```\n> x. y.\n> ```\n> One.", ["One."]),
+    ("blocks in a quotation", "> # Title\n> - x. y.\n> | a. | b. |\n> 1. One.\n> 2. Two\n> Three.", ["One.", "Three."]),
     ("numbers", "1. One.\n2. Two\n3. Three.", ["One.", "Three."]),
 ]
 
@@ -140,6 +144,13 @@ FENCES = [
     ("````\n```\n````", [("", "```", True, False)]),
     ("```\nx\n~~~", [("", "x\n~~~", False, False)]),
     ("- item\n   ```\n   x\n   ```", [("", "   x", True, False)]),
+    ("- ```py\n  x\n  ```\n\nEnd.", [("py", "  x", True, False)]),
+    ("- ```\nx\n```\nEnd.", [("", "x", True, False)]),
+    ("1. ```\n   x\n   ```\n2. ~~~\n   y\n   ~~~", [("", "   x", True, False), ("", "   y", True, False)]),
+    ("- ```\n  x\nEnd.\n- y", [("", "  x", False, False)]),
+    ("> ```\n> x\n>  y\n> ```\n> End.", [("", "x\n y", True, False)]),
+    ("> ```\n> x\nEnd.", [("", "x", False, False)]),
+    ("- ```inline``` code", []),
     ("```inline``` code", []),
     ("``\nx\n``", []),
 ]
@@ -281,6 +292,8 @@ HOSTILE = {
     "cut objects": '{"a":{} ',
     "cut in lines": '{"a\n',
     "bullets": "- a\n",
+    "fences in items": "- ```\n",
+    "fences in quotations": "> ```\n",
     "numbers": "1. a\n",
     "inline": "(1) a (2) b ",
     "ticks": "`a``b",
