@@ -17,11 +17,11 @@ Further flags of `extract_answer`; exactly one of the first four is there
 | tag_unclosed | its tag was never closed; it goes on to the end |
 | no_tag | no usable tag was there; the answer is the whole text |
 | tag_unopened | with no_tag: a closing tag was there and was taken out |
-| tag_repeated | several pairs; the last one counts |
+| tag_repeated | several pairs; the last one with a letter or digit counts |
 | tag_nested | a pair within the pair; all of the outer one counts, the inner tags are taken out |
 | tag_stray | unpaired answer tags beside the answer or in it |
 | tag_loose | a tag with blanks, capitals, attributes or the slash in a wrong place |
-| tag_quoted | tags that were only spoken of ("in <answer> tags") were passed over |
+| tag_quoted | tags only spoken of ("in <answer> tags", "between <answer> and </answer>") were passed over |
 | outside_text | words outside the tags, which do not count |
 """
 
@@ -50,9 +50,10 @@ class Extraction:
 def strip_reasoning(text: str) -> tuple[str, tuple[str, ...]]:
     """`text` without its reasoning blocks, and flags: reasoning, reasoning_unopened, reasoning_unclosed.
 
-    A closing mark without an opening one ends a block that began with the reply (some servers cut the opening mark).
-    A block that is never closed goes on to the end. Nested marks belong to the outermost block. Where a block stood
-    inside the text, a space parts what it parted. Linear time.
+    Marks that are only spoken of are none: in quotation marks or ticks, or followed by a word like "tags" in the middle
+    of a sentence. A closing mark without an opening one ends a block that began with the reply (some servers cut the
+    opening mark). A block that is never closed goes on to the end. Nested marks belong to the outermost block. Where a
+    block stood inside the text, a space parts what it parted. Linear time.
     """
     joined, _, flags = _outside_reasoning(text)
     return joined.strip(), flags
@@ -63,7 +64,7 @@ def _outside_reasoning(text: str) -> tuple[str, list[tuple[int, int]], tuple[str
     kept: list[tuple[int, int]] = []
     flags: list[str] = []
     depth, start = 0, 0
-    for mark in _MARK.finditer(text):
+    for mark in _reasoning_marks(text):
         if not mark[1]:
             if depth == 0:
                 kept.append((start, mark.start()))
@@ -82,6 +83,24 @@ def _outside_reasoning(text: str) -> tuple[str, list[tuple[int, int]], tuple[str
     else:
         kept.append((start, len(text)))
     return " ".join(text[start:end] for start, end in kept), kept, tuple(dict.fromkeys(flags))
+
+
+def _reasoning_marks(text: str) -> list[re.Match[str]]:
+    """The marks of reasoning blocks that are not only spoken of."""
+    marks: list[re.Match[str]] = []
+    named = False  # whether the mark before opens a pair that a sentence names
+    every = list(_MARK.finditer(text))
+    for number, mark in enumerate(every):
+        start, end = mark.span()
+        if mark[1] and named:
+            named = False
+            continue
+        prose = not mark[1] and _in_prose(text, start)
+        after = every[number + 1] if number + 1 < len(every) else mark
+        named = prose and bool(after[1]) and _JOINED.fullmatch(text, end, after.start()) is not None
+        if not (named or _is_quoted(text, start, end) or (prose and _SPOKEN_OF.match(text, end))):
+            marks.append(mark)
+    return marks
 
 
 def _start(answer: str, joined: str, kept: list[tuple[int, int]], low: int = 0) -> int | None:
@@ -105,9 +124,25 @@ def extract_text(reply: str | None, finish_reason: str | None = None) -> Extract
     return Extraction(answer, status, flags, _start(answer, joined, kept))
 
 
+_LEAD_IN = 20
+"""How far before a tag the words of its sentence are looked for."""
+
+
+def _is_quoted(text: str, start: int, end: int) -> bool:
+    """Whether a tag stands in quotation marks or ticks by itself."""
+    return text[max(0, start - 1) : start] + text[end : end + 1] in _QUOTES
+
+
+def _in_prose(text: str, start: int) -> bool:
+    """Whether what starts here stands in the middle of a sentence."""
+    return text[max(0, start - _LEAD_IN) : start].rstrip(" \t\"'`")[-1:] not in ("", *"\n.!?:>")
+
+
 _TAG = re.compile(r"<\s{0,9}([/\\]?)\s{0,9}answer(\s[^<>]{0,200}|/)?\s{0,9}>", re.IGNORECASE)
 _SPOKEN_OF = re.compile(r"[\"'”’`]?[ \t]+(?:tags?|blocks?|elements?|markers?|pairs?)\b", re.IGNORECASE)
 _BETWEEN = re.compile(r"[\s.…]{0,9}(?:and|or|to|/|,)?[\"'”’“‘`\s]{0,9}", re.IGNORECASE)
+_JOINED = re.compile(r"[ \t](?:and|or|to|then)\b[^<>\n.!?]{0,40}[ \t]")
+"""What parts two tags that a sentence names: "between <answer> and </answer>", "open with <answer> and close with"."""
 _QUOTES = frozenset({"``", "''", '""', "“”", "‘’"})
 _WORD = re.compile(r"[^\W_]")
 _CUT_TAG = re.compile(r"(?:</a?n?s?w?e?r?)?\Z", re.IGNORECASE)
@@ -118,10 +153,10 @@ def extract_answer(reply: str | None, finish_reason: str | None = None) -> Extra
 
     A tag that is opened and never closed counts to the end; without a tag the whole text counts. A pair that holds no
     letter or digit is passed over when another one does, and so are tags that are only spoken of: in quotation marks
-    or ticks, or followed by a word like "tags". The status is "truncated" when the reply hit its token limit, else
-    "empty" when nothing is left, "refused" when the answer begins by saying that it can't be given, else "ok". It
-    changes no score: each of them is scored on what is there. Linear time, and no text makes it raise. Source: the
-    paper's sections 3.2 and appendix Q.
+    or ticks, followed by a word like "tags", or joined by "and" in the middle of a sentence. The status is "truncated"
+    when the reply hit its token limit, else "empty" when nothing is left, "refused" when the answer begins by saying
+    that it can't be given, else "ok". It changes no score: each of them is scored on what is there. Linear time, and
+    no text makes it raise. Source: the paper's sections 3.2 and appendix Q.
     """
     joined, kept, flags = _outside_reasoning(reply or "")
     answer, low, found = _tagged(joined.strip())
@@ -147,7 +182,7 @@ def _tagged(text: str) -> tuple[str, int, tuple[str, ...]]:
         first, last = kept[-1]
         inner = [tag for tag in tags if first.end() <= tag.start() and tag.end() <= last.start()]
         answer = _without(text, first.end(), last.start(), inner)
-        flags += ["tag_repeated"] * (len(kept) > 1) + ["tag_nested"] * (len(inner) > 1) + ["tag_stray"] * bool(strays)
+        flags += ["tag_repeated"] * (len(pairs) > 1) + ["tag_nested"] * (len(inner) > 1) + ["tag_stray"] * bool(strays)
         outside = _without(text, 0, first.start(), tags) + _without(text, last.end(), len(text), tags)
         flags.insert(0, "tag_odd" if flags and flags != ["tag_quoted"] else "tag_ok")
         return answer, first.end(), (*flags, *["outside_text"] * bool(_WORD.search(outside)))
@@ -169,13 +204,16 @@ def _answer_tags(text: str) -> tuple[list[re.Match[str]], bool]:
     for number in range(len(every) - 1, -1, -1):
         tag = every[number]
         start, end = tag.span()
-        joined = named_after and _BETWEEN.fullmatch(text, end, every[number + 1].start()) is not None
-        named_after = joined or text[max(0, start - 1) : start] + text[end : end + 1] in _QUOTES
+        joined = named_after and any(one.fullmatch(text, end, every[number + 1].start()) for one in (_BETWEEN, _JOINED))
+        named_after = joined or _is_quoted(text, start, end)
         if not named_after and _SPOKEN_OF.match(text, end):
             if _closes(tag):
                 named_after = number == 0 or _BETWEEN.fullmatch(text, every[number - 1].end(), start) is not None
             else:  # in the middle of a sentence
-                named_after = text[max(0, start - 20) : start].rstrip(" \t\"'`")[-1:] not in ("", *"\n.!?:")
+                named_after = _in_prose(text, start)
+        if not named_after and _closes(tag) and number and not _closes(every[number - 1]):
+            opening = every[number - 1]
+            named_after = bool(_JOINED.fullmatch(text, opening.end(), start)) and _in_prose(text, opening.start())
         if not named_after:
             tags.append(tag)
     return tags[::-1], len(tags) < len(every)
@@ -225,15 +263,20 @@ def _without(text: str, start: int, end: int, tags: list[re.Match[str]]) -> str:
     return "".join([*parts, text[start:end]]).strip()
 
 
+_THING = r"(?:response|text|reply|answer|paragraph|sentence|request|constraint|condition|requirement)"
+_TASK = rf"""(?:(?:fulfil|satisfy|comply|produce|generate|provide|complete|meet|answer|assist\ with
+          | help\ (?:you\ )?with)
+          | (?:write|create|give|construct|compose|make|do)\ (?:(?:this|that|so|it|such)\b
+          | (?:an?|the|any)\ .{{0,60}}?{_THING}))"""
 _UNABLE = re.compile(
-    r"""(?:sorry|apologi[sz]e|apologies|unfortunately|afraid|regret|as\ an?\ (?:ai|(?:large\ )?language\ model))
-        .{0,99}?\b(?:can(?:not|'t|\ not)|unable|not\ able|will\ not|won't|decline|impossible|not\ (?:possible|feasible))
-      | (?:i|we)(?:\ am|'m|\ are|'re)?\ (?:cannot|can't|can\ not|unable\ to|not\ able\ to|won't|will\ not)\ (?:
-            (?:fulfil|satisfy|comply|produce|generate|provide|complete|meet|answer|assist\ with|help\ (?:you\ )?with)
-          | (?:write|create|give|construct|compose)\ (?:an?|the|this|such|any)\ .{0,60}?
-            (?:response|text|reply|answer|paragraph|sentence|request|constraint|condition|requirement))
-      | (?:it|this|that)(?:'s|\ is)\ (?:logically\ |simply\ )?(?:impossible|not\ (?:possible|feasible))\ (?:to|for)\b
-      | (?:the|these|those|your)\ (?:\w+\ ){0,2}(?:constraint|requirement|instruction)s?\ (?:\w+\ ){0,2}
+    rf"""(?:sorry|apologi[sz]e|apologies|unfortunately|afraid|regret|as\ an?\ (?:ai|(?:large\ )?language\ model))
+        .{{0,99}}?\b(?:(?:can(?:not|'t|\ not)|unable\ to|not\ able\ to|will\ not|won't|decline\ to)
+            (?:\ {_TASK}|[.,!]|\Z)
+          | (?:impossible|not\ (?:possible|feasible))(?:[.,!]|\Z|\ (?:for\ me\ )?to\ {_TASK}))
+      | (?:i|we)(?:\ am|'m|\ are|'re)?\ (?:cannot|can't|can\ not|unable\ to|not\ able\ to|won't|will\ not)\ {_TASK}
+      | (?:it|this|that)(?:'s|\ is)\ (?:logically\ |simply\ )?(?:impossible|not\ (?:possible|feasible))(?:\ for\ me)?
+        \ to\ {_TASK}
+      | (?:the|these|those|your)\ (?:\w+\ ){{0,2}}(?:constraint|requirement|instruction)s?\ (?:\w+\ ){{0,2}}
         (?:cannot\ |can't\ |contradict|conflict|impossible|incompatible|unsatisfiable|mutually\ exclusive)""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )

@@ -391,16 +391,24 @@ def f1(text: str, columns: int, rows: int) -> Fraction:
 
 
 def objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects from the left, each read as far as the standard library's decoder goes."""
+    """The JSON objects from the left, each read as far as the standard library's decoder goes, and all within them."""
     decoder, at = json.JSONDecoder(), 0
     while (at := text.find("{", at)) >= 0:
         try:
             value, at = decoder.raw_decode(text, at)
-            yield value
-        except ValueError:
-            if text[at + 1 :].lstrip()[:1] in ('"', "}"):
-                return  # one that is cut takes the rest with it
-            at += 1
+        except json.JSONDecodeError as error:
+            at = max(at + 1, error.pos)  # one that is cut takes with it what it holds
+            continue
+        held = sorted(within(value, 0), key=lambda pair: pair[0])  # stable: by level, then from the left
+        yield from (inner for _, inner in held)
+
+
+def within(value: Any, level: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    if isinstance(value, dict):
+        yield level, value
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from within(inner, level + 1)
 
 
 def same(value: Any) -> Any:
@@ -506,8 +514,8 @@ REFERENCE_2: dict[str, Callable[..., Fraction]] = {
 
 
 def reference_2(id: str, reply: str, params: dict) -> Fraction:
-    """The score of a reply; without a letter or digit it is 0."""
+    """The score of a reply; without a letter or digit it is 0 but for F2 and F3, which count more than words."""
     text = normal(reply)
-    if not any(unicodedata.category(char)[0] in "LN" for char in text):
+    if id not in ("F2", "F3") and not any(unicodedata.category(char)[0] in "LN" for char in text):
         return Fraction(0)
     return REFERENCE_2[id](text, **params)

@@ -49,6 +49,10 @@ PROSE = [
     ("bold sentence", "**Rain fell.**\n\nOne.", ["Rain fell.", "One."]),
     ("rules", "One.\n\n***\n\nTwo.\n---\nThree.", ["One.", "Two.", "Three."]),
     ("quotes", "> One.\n> goes on.\n>\n> Two.", ["One.\ngoes on.", "Two."]),
+    ("fence in an item", "One:\n\n- ```\n  x. y.\n  ```\n\nTwo.", ["One:", "Two."]),
+    ("open fence in an item", "- ```\n  x. y.\nTwo. Three.", ["Two. Three."]),
+    ("fence in a quotation", "> ```\n> x. y.\n> ```\n> One.", ["One."]),
+    ("blocks in a quotation", "> # Title\n> - x. y.\n> | a. | b. |\n> 1. One.\n> 2. Two\n> Three.", ["One.", "Three."]),
     ("numbers", "1. One.\n2. Two\n3. Three.", ["One.", "Three."]),
 ]
 
@@ -140,6 +144,13 @@ FENCES = [
     ("````\n```\n````", [("", "```", True, False)]),
     ("```\nx\n~~~", [("", "x\n~~~", False, False)]),
     ("- item\n   ```\n   x\n   ```", [("", "   x", True, False)]),
+    ("- ```py\n  x\n  ```\n\nEnd.", [("py", "  x", True, False)]),
+    ("- ```\nx\n```\nEnd.", [("", "x", True, False)]),
+    ("1. ```\n   x\n   ```\n2. ~~~\n   y\n   ~~~", [("", "   x", True, False), ("", "   y", True, False)]),
+    ("- ```\n  x\nEnd.\n- y", [("", "  x", False, False)]),
+    ("> ```\n> x\n>  y\n> ```\n> End.", [("", "x\n y", True, False)]),
+    ("> ```\n> x\nEnd.", [("", "x", False, False)]),
+    ("- ```inline``` code", []),
     ("```inline``` code", []),
     ("``\nx\n``", []),
 ]
@@ -169,6 +180,12 @@ OBJECTS = [
     ("in a list", '[{"a": 1}, {"a": 2}]', [{"a": 1}, {"a": 2}]),
     ("not repaired", '{\'a\': {"b": 1}} {a: {"b": 1}} {"a": 1,}', []),
     ("after one not valid", '{"a": "no end\n"} {"b": 1}', [{"b": 1}]),
+    ("an open brace in prose", 'Keys look like {"name": and so on.\n{"b": {"c": 1}}', [{"b": {"c": 1}}]),
+    ("an open brace and quote", 'Keys like {"name and {"b": {"c": 1}} ok', [{"b": {"c": 1}}]),
+    ("one that is not closed, then a whole one", '{"a": {"b": 1}, "c": 2\nSorry: {"b": {"c": 1}}', [{"b": {"c": 1}}]),
+    ("the same without a word", '{"a": {"b": 1}\n{"b": {"c": 1}}', [{"b": {"c": 1}}]),
+    ("many that are not closed", '{"a": x ' * 9 + '{"b": 1}', [{"b": 1}]),
+    ("cut within", '{"scene": {"b": {"c": 1}}', []),
     ("no number", '{"a": NaN} {"a": -Infinity} {"b": 1e5}', [{"b": 1e5}]),
     ("LaTeX", "\\frac{a}{b} and \\text{x}", []),
     ("empty", "Use {} here.", [{}]),
@@ -185,6 +202,7 @@ def test_deep_nesting_is_not_read_and_raises_nothing() -> None:
     assert len(Text('{"a":' * 99 + "{}" + "}" * 99).json_objects) == 1
     assert Text('{"a":' * 100_000 + "1" + "}" * 100_000).json_objects == []
     assert Text('{"a":' + "[" * 100_000 + "]" * 100_000 + "}").json_objects == []
+    assert Text('{"b": x ' + '{"a":' * 100_000 + "1" + "}" * 100_000).json_objects == []
     assert Text('{"a":' + "9" * 5000 + "}").json_objects == []
 
 
@@ -269,7 +287,13 @@ HOSTILE = {
     "dots": ". ",
     "keys": '{"a":',
     "objects": '{"a":1} ',
+    "broken": '{"a":x',
+    "open quotes": '{"',
+    "cut objects": '{"a":{} ',
+    "cut in lines": '{"a\n',
     "bullets": "- a\n",
+    "fences in items": "- ```\n",
+    "fences in quotations": "> ```\n",
     "numbers": "1. a\n",
     "inline": "(1) a (2) b ",
     "ticks": "`a``b",

@@ -27,6 +27,11 @@ from cdct.text import Text
 each = pytest.mark.parametrize("id", list(CONSTRAINTS))
 EXAMPLES = [(id, *example) for id in CONSTRAINTS for example in CONSTRAINTS[id].examples]
 COUNTING_MORE_THAN_WORDS = ["S4", "S5"]
+READING_PROSE = ["S2", "S3", "S6", "L3", "L4", "W3", "W4", "W5", "R4", "F4", "M1", "O1", "O2", "O3", "O4"]
+NO_SENTENCES = (
+    "Headings, bullet items, tables, code blocks and JSON are no sentences; numbered lines are sentences only where "
+    "they have an end mark, and their numbers are no words."
+)
 
 EMPTY = ["", " ", "\n\t \r\n", "\u3000\u2028\x85"]
 WORDLESS = [
@@ -289,6 +294,12 @@ def test_the_instruction_holds_the_parameters_and_no_other_number_or_quoted_word
         assert all(word in text.casefold() for word in words), text
         if kind.dimension != "relational":  # whose instructions quote the keys of their JSON
             assert {word.casefold() for word in re.findall(r'"([^"]*)"', text)} <= words, text
+
+
+@each
+def test_all_that_read_sentences_say_in_the_same_words_what_is_none(id):
+    assert (NO_SENTENCES in CONSTRAINTS[id].template) is (id in READING_PROSE)
+    assert "sentences" not in CONSTRAINTS[id].template or id in READING_PROSE
 
 
 def test_B006_a_prompt_with_another_number_is_told_from_the_right_one():

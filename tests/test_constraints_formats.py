@@ -49,6 +49,10 @@ def marked(text: str, verdict) -> list[str]:
         ("F3", {"n": 2}, "```\na\n```\nb", 1 / 2),
         ("F3", {"n": 2}, "```\na\n```\nb\n```\n \n```", 1 / 2),
         ("F3", {"n": 1}, "a\n```\nb", 0.0),
+        ("F3", {"n": 1}, "Steps:\n\n- ```bash\n  ls\n  ```\n\nRain fell.", 1.0),
+        ("F3", {"n": 1}, "> ```\n> ls\n> ```", 1.0),
+        ("F1", TWO_BY_ONE, "> | a | b |\n> |---|---|\n> | 1 | 2 |", 0.0),
+        ("F2", {"n": 1}, "> - a\n\n- b", 1.0),
         ("F3", {"n": 1}, "~~~\na\n~~~", 0.0),
         ("F3", {"n": 1}, "`a` ``b``", 0.0),
         ("F3", {"n": 1}, "  ```py title\na\n  ```", 1.0),
@@ -87,6 +91,8 @@ def test_the_spans_show_what_is_wrong(id, params, text, places):
     [
         ("F2", {"n": 2}, "- a\n-", ("empty_items",)),
         ("F2", {"n": 1}, "- a\n-", ()),
+        ("F2", {"n": 2}, "- 👍\n- —", ("empty_items",)),
+        ("F3", {"n": 1}, "```\n```", ("empty_code_blocks",)),
         ("F3", {"n": 1}, "Text\n```\n\n```", ("empty_code_blocks",)),
         ("F3", {"n": 2}, "Text\n```\n\n```", ()),
         ("F3", {"n": 1}, "Text\n```\na", ()),
@@ -206,7 +212,7 @@ def test_B043_backticks_do_not_protect_pipes():
 
 def test_P151_empty_blocks_are_no_code_blocks():
     """arXiv:2608.12426, section on specification gaps: 82 % of the paper's passes."""
-    assert not check("F3", "```\n```", n=1).passed
+    assert check("F3", "```\n```", n=1).flags == ("empty_code_blocks",)
     verdict = check("F3", "See:\n```\n```", n=1)
     assert (verdict.passed, verdict.flags) == (False, ("empty_code_blocks",))
     assert verdict.detail == "1 code block, 1 wanted; 1 blank"

@@ -63,6 +63,9 @@ def test_whole_words_and_nothing_else(word, text, times):
         ("L1", {"letter": "e"}, "# **eel**.", 0.5),
         ("L1", {"letter": "s"}, "ſß", 0.0),  # both fold into s
         ("L1", {"letter": "e"}, "é ë", 1.0),
+        ("L1", {"letter": "i"}, "İ ï", 1.0),
+        ("L1", {"letter": "m"}, "m\u0302m", 2 / 3),
+        ("L1", {"letter": "s"}, "Weiß", 3 / 4),
         ("L2", {"words": ["rain", "snow", "ice"]}, "Rain or ICE.", 2 / 3),
         ("L3", {"letter": "r"}, "Rain. “Roads shone.” Ice.", 2 / 3),
         ("L3", {"letter": "r"}, "- rain\n- road", 0.0),
@@ -87,6 +90,7 @@ def test_scores(id, params, text, score):
         ("L1", {"letter": "n"}, "Rain\r\nNow.", ["n", "N"]),
         ("L1", {"letter": "s"}, "ﬆ ß x", ["ﬆ", "ß"]),
         ("L1", {"letter": "c"}, "e\u0301c", ["c"]),
+        ("L1", {"letter": "i"}, "**İ**i ß I", ["i", "I"]),
         ("L2", {"words": ["snow"]}, "Rain.", []),
         ("L3", {"letter": "r"}, "Rain. “Snow fell.” (Ice.)", ["“Snow", "(Ice.)"]),
         ("L4", {"word": "rs"}, "Rain. **Ice** fell. Snow.", ["Ice", "Snow."]),

@@ -223,6 +223,8 @@ def wrapped(rng, answer: str, right: str) -> str:
         '{{"a": {{"b": [1]}}}} {} {{"objects": 1}}',
         "{} or maybe " + right.replace("{", "{{").replace("}", "}}"),
         "- {}\n- {{}}",
+        'Keys look like {{"a": and so on.\n{}',
+        '{{"note": [1], "answer": {{"list": [{}]}}}}',
     ]
     answer = answer if rng.random() < 0.9 else answer[:-1]
     return forms[int(rng.integers(len(forms)))].format(answer.upper() if rng.random() < 0.05 else answer)

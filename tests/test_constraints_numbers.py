@@ -30,13 +30,17 @@ def marked(text: str, verdict) -> list[str]:
         ("N1", {"count": 2, "total": 10}, "We saw 3 and 70.", 0.0),
         ("N1", {"count": 2, "total": 10}, "We saw -3 and -7.", 0.0),
         ("N1", {"count": 2, "total": 10}, "We saw none.", 0.0),
+        ("N1", {"count": 2, "total": 12}, "We saw _5_ owls and **7** bats.", 1.0),
+        ("N1", {"count": 6, "total": 16}, "2 + 3 = 5 and 1 + 2 = 3.", 1.0),
         ("N1", {"count": 1, "total": 9}, "We saw " + "9" * 300 + ".", 0.0),
         ("N2", {}, "No.", 1.0),
         ("N2", {}, "**1** No.", 4 / 5),
+        ("N2", {}, "_1_ No.", 4 / 5),
         ("N2", {}, "²½٣①", 1.0),
         ("N2", {}, "1234", 0.0),
         ("N3", {"n": 2}, "We saw 3 and 7, 7, 3 and 3.0.", 1.0),
         ("N3", {"n": 2}, "We saw 3 and -3.", 1.0),
+        ("N3", {"n": 2}, "We saw _5_ owls, *7* bats and 5 mice.", 1.0),
         ("N3", {"n": 2}, "We saw 07 and 7.", 0.5),
         ("N3", {"n": 2}, "1. One\n2. Two\n3. Three", 0.5),
         ("N3", {"n": 2}, "None.", 0.0),
@@ -85,7 +89,7 @@ def test_details_name_the_numbers():
 
 
 def summed(rng) -> Iterator[Edit]:
-    count, total = int(rng.integers(3, 6)), int(rng.integers(20, 101))
+    count, total = int(rng.integers(3, 8)), int(rng.integers(20, 101))
     cuts = sorted(int(i) + 1 for i in rng.permutation(total - 1)[: count - 1])
     values = [end - start for start, end in zip([0, *cuts], [*cuts, total], strict=True)]
     params = {"count": count, "total": total}

@@ -60,7 +60,12 @@ def marked(text: str, verdict) -> list[str]:
         (SCENE | {"objects": SCENE["objects"] | {"hat": {}}}, False, "8 of 8 facts, 1 wrong or too many"),
         (SCENE | {"objects": {"cup": {"colour": 3, "size": ["tiny"]}}}, False, "3 of 8 facts, 2 wrong or too many"),
         (SCENE | {"objects": []}, False, 'no JSON object with "objects" and "relations"'),
-        ({"scene": SCENE}, False, 'no JSON object with "objects" and "relations"'),
+        ({"scene": SCENE}, True, "8 of 8 facts"),
+        ({"note": [1, {"scene": SCENE}], "objects": 1}, True, "8 of 8 facts"),
+        (SCENE | {"first": {"objects": {}, "relations": []}}, True, "8 of 8 facts"),
+        ({"a": {"x": {"objects": {}, "relations": []}}, "b": SCENE}, True, "8 of 8 facts"),
+        ({"a": {"objects": {}, "relations": []}, "b": SCENE}, False, "0 of 8 facts"),
+        ({"scene": {"objects": SCENE["objects"]}}, False, 'no JSON object with "objects" and "relations"'),
     ],
 )
 def test_a_scene_must_hold_all_facts_and_no_others(scene, passes, detail):
@@ -73,6 +78,9 @@ def test_a_scene_must_hold_all_facts_and_no_others(scene, passes, detail):
     [
         (SOLUTION, True, "4 of 4 facts"),
         ({"ann": {"Color": "RED", "Pet": "cat"}, "BOB": {"colour": "blue", "pet": "dog"}}, True, "4 of 4 facts"),
+        ({"solution": SOLUTION}, True, "4 of 4 facts"),
+        ({"steps": ["x"], "answers": [{"solution": SOLUTION}]}, True, "4 of 4 facts"),
+        (SOLUTION | {"wrong": {"Ann": {}, "Bob": {}}}, True, "4 of 4 facts"),
         (SOLUTION | {"objects": {"cup": {}}, "relations": []}, True, "4 of 4 facts"),
         (SOLUTION | {"Bob": {"pet": "dog", "colour": "blue", "age": 9}}, True, "4 of 4 facts"),
         (SOLUTION | {"Bob": {"pet": "dog", "colour": "red"}}, False, "3 of 4 facts, 1 wrong or too many"),
@@ -122,6 +130,19 @@ def test_numbered_lists_in_all_shapes(shape):
         ("1. Oslo\n2. Rome\n3. Bernadette", 2 / 3, ["3. Bernadette"]),
         ("1. Rome\n2. Bern\n3. Oslo\n\nor (1) Oslo (2) Bern", 0.0, ["1. Rome", "2. Bern", "3. Oslo"]),
         ("2. Oslo\n3. Rome\n4. Bern", 0.0, []),
+        ("0. Oslo\n1. Rome\n2. Bern", 0.0, []),
+        ("0. Oslo\n1. Oslo\n2. Rome\n3. Bern", 0.0, []),
+        ("1. Oslo\n2. Rome\n3. Bern and Oslo", 2 / 3, ["3. Bern and Oslo"]),
+        ("1. Oslo\n2. Rome\n3. Bern, Oslo", 2 / 3, ["3. Bern, Oslo"]),
+        ("1. Oslo\n2. Rome\n3. Bern (and Oslo)", 2 / 3, ["3. Bern (and Oslo)"]),
+        ("1. Oslo\n2. Rome\n3. Bern / Oslo", 2 / 3, ["3. Bern / Oslo"]),
+        ("1. Oslo\n2. Rome\n3. Bern - Oslo", 2 / 3, ["3. Bern - Oslo"]),
+        ("1. Not Rome but Oslo\n2. Rome\n3. Bern", 2 / 3, ["1. Not Rome but Oslo"]),
+        ("1. Not Rome, but Oslo\n2. Rome\n3. Bern", 2 / 3, ["1. Not Rome, but Oslo"]),
+        ("1. It isn’t Oslo\n2. Rome\n3. Bern", 2 / 3, ["1. It isn’t Oslo"]),
+        ("1. Oslo finished first\n2. Rome - before Bern\n3. The last one: Bern. Oslo won", 1.0, []),
+        ("1\\. Oslo\n2\\. Rome\n3\\. Bern", 1.0, []),
+        ("First Oslo, second Rome, finally Bern and Oslo.", 2 / 3, ["finally Bern and Oslo."]),
         ("Oslo, Rome, Bern", 0.0, []),
     ],
 )
@@ -339,6 +360,13 @@ def test_B049_what_is_inside_a_cut_object_is_no_answer():
     text = '{"scene": ' + json.dumps(SCENE)
     assert check("R1", text, **SCENE).detail == 'no JSON object with "objects" and "relations"'
     assert not check("R1", text, **SCENE).passed
+
+
+@pytest.mark.parametrize(
+    "before", ['Keys look like {"name": and so on.\n', json.dumps(SCENE)[:-1] + "\nI forgot a brace. "]
+)
+def test_a_brace_that_is_never_closed_hides_nothing_behind_it(before):
+    assert check("R1", before + json.dumps(SCENE), **SCENE).passed
 
 
 def test_B050_fenced_json_is_read():

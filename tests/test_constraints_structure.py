@@ -41,6 +41,8 @@ def marked(text: str, verdict) -> list[str]:
         ("S5", "a\n \n\t\nb", 2),
         ("S5", "- a\n- b\n\n| c |\n|---|", 4),
         ("S5", "```\n\nx\n```", 3),
+        ("S5", "Rain.\n#\nSnow.\n## \n# Ice", 3),
+        ("S4", "Rain.\n# Hi.", 9),
     ],
 )
 def test_the_count_decides(id, text, count):

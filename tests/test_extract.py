@@ -48,6 +48,16 @@ CASES = [
     ("other tags stay", "<answer>Blue</answer> <b>sky</b>.", "<answer>Blue</answer> <b>sky</b>.", ()),
     ("no mark", "I think < thinking > and <thinks> stay", "I think < thinking > and <thinks> stay", ()),
     ("attributes are no mark", '<think lang="en">x', '<think lang="en">x', ()),
+    ("in ticks", "Models use `<think>` and `</think>`. Rain.", "Models use `<think>` and `</think>`. Rain.", ()),
+    ("in quotes", 'The "<think>" mark opens it. Rain.', 'The "<think>" mark opens it. Rain.', ()),
+    ("named in a sentence", "They use <think> tags. Rain.", "They use <think> tags. Rain.", ()),
+    (
+        "a pair named",
+        "All between <think> and </think> goes. Rain.",
+        "All between <think> and </think> goes. Rain.",
+        (),
+    ),
+    ("named within", "<think>no `</think>` yet</think>Blue sky.", "Blue sky.", ("reasoning",)),
     # tpu-inference #3518: scoring looked into the reasoning block
     ("answer inside reasoning", "<think>maybe <answer>no</answer></think> Yes indeed.", "Yes indeed.", ("reasoning",)),
 ]
@@ -115,7 +125,23 @@ ANSWERS = [
     ("pair, then opened", "<answer>A</answer> no: <answer>B", "A", ("tag_odd", "tag_stray", "outside_text")),
     ("opened, then pair", "<answer>A <answer>B</answer>", "B", ("tag_odd", "tag_stray", "outside_text")),
     ("empty pair", "<answer> </answer>", "", ("tag_ok",)),
-    ("an empty pair later", "<answer>A</answer> <answer>...</answer>", "A", ("tag_ok",)),
+    ("an empty pair later", "<answer>A</answer> <answer>...</answer>", "A", ("tag_odd", "tag_repeated")),
+    ("a blank pair later", "<answer>A</answer> <answer> </answer>", "A", ("tag_odd", "tag_repeated")),
+    (
+        "a pair named in a sentence",
+        "Put it between <answer> and </answer>: B two.",
+        "Put it between <answer> and </answer>: B two.",
+        ("no_tag", "tag_quoted"),
+    ),
+    (
+        "named, then used",
+        "I open with <answer> and close with </answer>. <answer>B</answer>",
+        "B",
+        ("tag_ok", "tag_quoted", "outside_text"),
+    ),
+    ("a word that joins is an answer", "The word: <answer> and </answer>", "and", ("tag_ok", "outside_text")),
+    ("nothing but a word that joins", "<answer> and </answer>", "and", ("tag_ok",)),
+    ("reasoning in ticks", "<answer>Models use `<think>` tags.</answer>", "Models use `<think>` tags.", ("tag_ok",)),
     ("spoken of", "I use <answer> tags: <answer>Blue.</answer>", "Blue.", ("tag_ok", "tag_quoted", "outside_text")),
     (
         "spoken of as a pair",
@@ -217,6 +243,13 @@ def test_B063_no_content_is_an_empty_answer() -> None:
         ("Rain fell. I cannot provide more.", None, "ok"),
         ("We can satisfy them.", None, "ok"),
         ("She is sorry to leave the sea.", None, "ok"),
+        ("<answer>It is impossible to see the sea and not smile.</answer>", None, "ok"),
+        ("Unfortunately, the dog cannot swim.", None, "ok"),
+        ("I'm afraid the rain won't stop. We wait.", None, "ok"),
+        ("It is not possible for owls to sleep at night.", None, "ok"),
+        ("We cannot give the sea a name.", None, "ok"),
+        ("I'm sorry, but this is impossible.", None, "refused"),
+        ("It is not possible to write a text under all of these constraints.", None, "refused"),
     ],
 )
 def test_the_status_of_an_answer(text: str, finish: str | None, status: str) -> None:

@@ -95,6 +95,7 @@ def test_equations(text: str, expected: list) -> None:
 CITIES = ["Oslo", "Rome", "Bern"]
 LISTS = [
     ("line", "1. Oslo\n2. Rome\n3. Bern"),
+    ("line", "1\\. Oslo\n2\\. Rome\n3\\. Bern"),
     ("line", "1) Oslo\n2) Rome\n\n3) Bern"),
     ("line", "(1) Oslo\n(2) Rome\n(3) Bern"),
     ("line", "**1.** Oslo\n**2.** Rome\n**3.** Bern"),
@@ -136,4 +137,6 @@ def test_lists_that_start_again_are_several() -> None:
     found = Text("1. a\n2. b\n\nThen:\n1. c\n2. d\n1. e").numbered
     assert [[item.text for item in unit.items] for unit in found] == [["a", "b"], ["c", "d"], ["e"]]
     assert [[item.number for item in unit.items] for unit in Text("1. a\n1. b").numbered] == [[1, 1]]
+    assert [[item.number for item in unit.items] for unit in Text("0. a\n1. b\n2. c").numbered] == [[0, 1, 2]]
+    assert [[item.number for item in unit.items] for unit in Text("First a, second b, last c.").numbered] == [[1, 2, 3]]
     assert Text("He paid $1.50 at 12:30 for 2 pears.").numbered == []

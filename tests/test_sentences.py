@@ -31,6 +31,9 @@ CASES = {
     "dotted, lower case": "The U.S. policy began at 5 p.m. and failed.",
     "dotted, capital": "The U.S. Army met at 5 p.m. Monday.",
     "dotted at the end": "He lives in the U.S. |The weather is fine.",
+    "dotted behind a hyphen": "The law covers non-U.S. firms and the Japan-U.S. Security pact. |It holds.",
+    "time of day": "It is 3 p.m. |Rain fell. |It was 3 a.m. EST and 5 p.m. Friday then.",
+    "a letter behind its noun": "Use vitamin D. |Eat fish. |Take (Plan B. |Fish rots). |Ask for D. Poe.",
     "degree": "Ask the Ph.D. student. |She knows.",
     "company": "Acme Inc. and Bolt Ltd. Holdings merged. |It was Acme Inc. |The end.",
     "etc": "Pens, ink, etc. are here. |Bring pens, etc. |Nobody else will.",
@@ -49,8 +52,10 @@ CASES = {
     "interrobang": "What?! |Really!! |The mark (!?) marks it.",
     "lower case starts": "The tide turns. |whisper the truth. |so it goes.",
     "emoji": "Great! 🎉 |Well done!🎉 |Next one.",
-    "note numbers": "It is so.[1] |Others differ.[2][3] |End.",
-    "factorial": "We know 0! is 1 and (n-1)! and n! are large. |Great!",
+    "note numbers": "It is so.[1] |Others differ.[2][3] |More.[4, 5] |End.",
+    "notes": "Rain fell.[^1] |Roads shone.[^note] |It ended.¹ |The start.",
+    "tags": "<p>A b.</p> |<p>C d.</p> |Rain.<br> |Snow.<br/> |Ice.",
+    "factorial": "We know 0! is 1 and (n-1)! and n! are large. |Great! |We sold 100! |50 remain.",
     "letter marker": "a. Stir the pot well.",
     "Japanese": "太陽は地球を回っている。|水は冷たい！|本当？",
     "screenplay": "INT. KITCHEN - DAY",
@@ -120,6 +125,45 @@ def test_list_items_are_prose_only_if_they_hold_the_end_of_a_sentence() -> None:
     ]
     assert sentences("1. Oslo 2. Rome 3. Bern") == []
     assert sentences("I. Oslo\nII. Rome\nIII. Bern is a town.") == ["Bern is a town."]
+
+
+NUMBERS = {
+    "prose": "The first number is 1. |The second number is 2. |The third number is 3.",
+    "scores": "We scored 1. |They both scored 2. |Nobody else here scored 3.",
+    "sums": "We know that 0 + 1 = 1. |We know that 1 + 1 = 2. |Good.",
+    "references": "Use step (1) first. |Use step (2) next.",
+    "one colon after another": "Result: 1. |Next result: 2. |Good.",
+    "bold": "We scored **1.** |They scored **2.** |Good.",
+    "across lines": "We had\n2. |They had\n3. |Good.",
+    "brackets": "We saw (all 1) of them. |They saw (all 2) of them.",
+}
+
+
+@pytest.mark.parametrize("text", NUMBERS.values(), ids=NUMBERS)
+def test_a_number_at_the_end_of_a_sentence_is_no_list_number(text: str) -> None:
+    assert sentences(text.replace("|", "")) == [part.strip() for part in text.replace("**", "").split("|")]
+
+
+LISTS = [
+    ("Steps: 1. Go. 2. Stop.", ["Steps: Go.", "Stop."]),
+    ("Steps: 1. go, 2. run, and 3. rest.", ["Steps: go, run, and rest."]),
+    ("As follows: 1. P (it rains) 2. Q (it pours)", ["As follows: P (it rains) Q (it pours)"]),
+    ("Do this. **1.** Boil it. **2.** Add it.", ["Do this.", "Boil it.", "Add it."]),
+    ("First: 1. Go. 2. Run. Then: 1. Sit. 2. Eat.", ["First: Go.", "Run.", "Then: Sit.", "Eat."]),
+    ("> 1. Boil. 2. Add.", ["Boil.", "Add."]),
+    ("3. There were 4. We ate 5. Then we left.", ["There were 4.", "We ate 5.", "Then we left."]),
+    ("1) The team (all 2) left.", ["The team (all 2) left."]),
+    ("1. We won 1. They won 2.", ["We won 1.", "They won 2."]),
+    ("1. Get home by 5. Then rest", ["Get home by 5.", "Then rest"]),
+    ("1. Oslo 2. Rome 3. Bern", []),
+    ("1. Oslo\nis cold\n2. Rome is warm.", ["is cold", "Rome is warm."]),
+    ("1\\. Boil.\n2\\. Add.", ["Boil.", "Add."]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), LISTS)
+def test_list_numbers_stand_where_an_item_starts(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
 
 
 def test_the_plain_rule_of_the_paper_differs_where_the_rules_help() -> None:

@@ -8,7 +8,7 @@ plain and the prose view in `views` and `emphasis`, places in `spans`.
 from cdct.text.blocks import Bullet, Fence, Table
 from cdct.text.lists import STYLES, Numbered
 from cdct.text.numbers import Equation, Integer
-from cdct.text.objects import Json
+from cdct.text.objects import Json, first_fitting
 from cdct.text.parse import Paragraph, Text, sentences
 from cdct.text.spans import Span, Unit
 from cdct.text.tokens import WORD_RULE, folded, normalise, word_form, word_forms, words
@@ -27,6 +27,7 @@ __all__ = [
     "Table",
     "Text",
     "Unit",
+    "first_fitting",
     "folded",
     "normalise",
     "sentences",

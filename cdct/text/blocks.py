@@ -17,9 +17,12 @@ _FENCE = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)[ \t]*+(.*)")
 _HEADING = re.compile(r" {0,3}(#{1,6}(?:[ \t]++|$))(.*?)([ \t]++#++)?[ \t]*$")
 _BREAK = re.compile(r"[ \t]*+(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+|={3,}+[ \t]*+)$")
 _BULLET = re.compile(r"([ \t]*+)(?:([-*+])(?:[ \t]++|$)|([•◦▪‣])[ \t]*+)")
-_NUMBERED = re.compile(r"[ \t]*+(?:\*\*)?(?:\(\d{1,3}\)|(?:\d{1,3}|[IVX]{1,5})[.)]{1,2})(?:\*\*)?(?:[ \t]++|$)")
+_NUMBERED = re.compile(
+    r"[ \t]*+(?:\*\*)?(?:\((?P<paren>\d{1,3})\)|(?:(?P<number>\d{1,3})|[IVX]{1,5})\\?[.)]{1,2})(?:\*\*)?(?:[ \t]++|$)"
+)
 _RULE_CELL = re.compile(r"[ \t]*+:?+-++:?+[ \t]*+")
 _BOLD_LINE = re.compile(r"[ \t]*+(\*\*|__)(?=\S)(.+)")
+_QUOTE = re.compile(r"(?:[ \t]*+>)++[ \t]?")
 _PIPE = re.compile(r"(?<!\\)\|")
 
 
@@ -70,6 +73,8 @@ class Blocks:
         self.tables: list[Table] = []
         self.bullets: list[Bullet] = []
         self._indents: list[int] = []
+        self._number = 0  # of the numbered line before
+        self._unclosed: dict[str, int] = {}  # marks of this length or longer close no fence from here on
         start = 0
         for line in self._text.split("\n"):
             self.lines.append(Line(start, line))
@@ -93,6 +98,8 @@ class Blocks:
             return number + 1
         if bare[0] in "`~" and (fence := _FENCE.match(text)) and (bare[0] == "~" or "`" not in fence[2]):
             return self._fence(number, fence)
+        elif bare[0] == ">":
+            return self._quote(number)
         elif "|" in text and (after := self._table(number)):
             return after
         elif bare[0] == "#" and (heading := _HEADING.match(text)):
@@ -104,24 +111,73 @@ class Blocks:
             self._underline(number)
         elif bullet := _BULLET.match(text):
             return self._bullet(number, bullet)
-        elif numbered := _NUMBERED.match(text):
+        elif (numbered := _NUMBERED.match(text)) and not self._wraps(number, numbered):
+            if after := self._item_fence(number, numbered.end()):
+                return after
             line.kind, line.body = NUMBERED, line.start + numbered.end()
         elif bare[0] in "*_" and self._is_title(number, text):
             line.kind = HEADING
         return number + 1
 
-    def _fence(self, first: int, opening: re.Match[str]) -> int:
+    def _fence(self, first: int, opening: re.Match[str], last: int | None = None) -> int:
+        """A fence from line `first` on; if it is not closed it goes up to line `last`, by default to the end."""
         mark, lines = opening[1], self.lines
-        last, closed = first + 1, False
-        while last < len(lines) and not closed:
-            text = self.lines[last].text.strip()
-            closed = text.startswith(mark) and not text.strip(mark[0])
-            last += 1
-        for line in lines[first:last]:
+        after, closed = self._close(first + 1, mark)
+        if not closed and last is not None:
+            after = last
+        for line in lines[first:after]:
             line.kind = FENCE
-        fence = Fence(self._clean, lines[first].start, lines[last - 1].end)
-        inner = lines[first + 1 : last - 1] if closed else lines[first + 1 : last]
+        fence = Fence(self._clean, lines[first].start + opening.start(), lines[after - 1].end)
+        inner = lines[first + 1 : after - 1] if closed else lines[first + 1 : after]
         fence.code = self._text[inner[0].start : inner[-1].end] if inner else ""
+        fence.info, fence.closed, fence.blank = opening[2].strip(), closed, not fence.code.strip()
+        self.fences.append(fence)
+        return after
+
+    def _close(self, number: int, mark: str) -> tuple[int, bool]:
+        """The first line after the one that closes a fence with this mark, from line `number` on; whether one does."""
+        if len(mark) < self._unclosed.get(mark[0], len(mark) + 1):
+            while number < len(self.lines):
+                text = self.lines[number].text.strip()
+                number += 1
+                if text.startswith(mark) and not text.strip(mark[0]):
+                    return number, True
+            self._unclosed[mark[0]] = len(mark)
+        return len(self.lines), False
+
+    def _item_fence(self, number: int, place: int) -> int | None:
+        """The first line after a fence that opens behind the marker of a list item; unclosed, it ends with the item."""
+        fence = _FENCE.match(self.lines[number].text, place)
+        if not fence or (fence[1][0] == "`" and "`" in fence[2]):
+            return None
+        last = number + 1
+        while last < len(self.lines) and (not (text := self.lines[last].text).strip() or text[0] in " \t"):
+            last += 1
+        return self._fence(number, fence, last)
+
+    def _quote(self, number: int) -> int:
+        """A quoted line: what it holds is no block of the reply's own, but code and lists in it are no prose either."""
+        text = self.lines[number].text
+        start = _QUOTE.match(text).end()
+        line, held = self.lines[number], text[start:]
+        if (fence := _FENCE.match(text, start)) and not (fence[1][0] == "`" and "`" in fence[2]):
+            return self._quoted_fence(number, fence)
+        if (held[:1] == held[-1:] == "|" and len(held) > 1) or _HEADING.match(held) or _BULLET.match(held):
+            line.kind = BULLET
+        elif numbered := _NUMBERED.match(text, start):
+            line.kind, line.body = NUMBERED, line.start + numbered.end()
+        return number + 1
+
+    def _quoted_fence(self, first: int, opening: re.Match[str]) -> int:
+        mark, last, closed, inner = opening[1], first + 1, False, []
+        while last < len(self.lines) and not closed and (quote := _QUOTE.match(self.lines[last].text)):
+            inner.append(self.lines[last].text[quote.end() :])
+            closed = inner[-1].startswith(mark) and not inner[-1].strip().strip(mark[0])
+            last += 1
+        for line in self.lines[first:last]:
+            line.kind = FENCE
+        fence = Fence(self._clean, self.lines[first].start + opening.start(), self.lines[last - 1].end)
+        fence.code = "\n".join(inner[:-1] if closed else inner)
         fence.info, fence.closed, fence.blank = opening[2].strip(), closed, not fence.code.strip()
         self.fences.append(fence)
         return last
@@ -171,11 +227,13 @@ class Blocks:
 
     def _bullet(self, number: int, found: re.Match[str]) -> int:
         line, indent = self.lines[number], len(found[1].expandtabs(4))
-        last = number + 1
-        while last < len(self.lines) and self._continues(last, indent):
-            last += 1
-        for own in self.lines[number:last]:
-            own.kind = BULLET
+        last = self._item_fence(number, found.end())
+        if last is None:
+            last = number + 1
+            while last < len(self.lines) and self._continues(last, indent):
+                last += 1
+            for own in self.lines[number:last]:
+                own.kind = BULLET
         while self._indents and self._indents[-1] >= indent:
             self._indents.pop()
         line.body = line.start + found.end()
@@ -194,6 +252,19 @@ class Blocks:
         if not bare or len(text) - len(bare) <= indent:
             return False
         return not (_FENCE.match(text) or _BULLET.match(text) or _NUMBERED.match(text) or "|" in text)
+
+    def _wraps(self, number: int, found: re.Match[str]) -> bool:
+        """Whether a number at the start of a line only ends the sentence above ("We won" above "2. They won").
+
+        As in CommonMark, only 1 starts a list under a line of text. Others must follow the number before, an end mark
+        or a colon.
+        """
+        own, last = int(found["number"] or found["paren"] or 0), self._number
+        above = self.lines[number - 1].text if number and self.lines[number - 1].kind == TEXT else ""
+        if own not in (0, 1, last + 1) and above and above.rstrip(" \t*_\"'”’)")[-1:] not in tuple(".!?…:;。！？：；"):
+            return True
+        self._number = own
+        return False
 
     def _underline(self, number: int) -> None:
         """A line of text alone above this rule is a heading, unless it ends like a sentence."""

@@ -8,14 +8,14 @@ from cdct.text.spans import Span
 from cdct.text.tokens import WORDLIKE
 
 _EMOJI = "\u2190-\u21ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff\ufe0f\u200d\u20e3"
-_CLOSERS = rf"""["'”’»›)\]}}*_`~†‡{_EMOJI}]"""
+_CLOSERS = rf"""["'”’»›)\]}}*_`~†‡¹²³⁰⁴-⁹{_EMOJI}]"""
+_NOTES = r"(?:\[(?:\d[\d,;– -]{0,15}|\^[^\]\s]{1,20})\]|</?[A-Za-z][A-Za-z0-9]{0,9} ?/?>)*+"
+"""Notes and tags of HTML behind an end mark: "[1]", "[2, 3]", "[^a]", "</p>"."""
 _MARK = "[.!?…。！？]"
-_END = re.compile(
-    rf"{_MARK}(?<!{_MARK}.){_MARK}*+(?P<close>{_CLOSERS}*+(?:\[\d{{1,3}}\])*+)"
-)  # a set comes first: faster
+_END = re.compile(rf"{_MARK}(?<!{_MARK}.){_MARK}*+(?P<close>{_CLOSERS}*+{_NOTES})")  # a set comes first: faster
 _WIDE = frozenset("。！？")
 _PAPER = re.compile(r"(?<=[.!?])\s+")
-_ENDING = re.compile(rf"{_MARK}{_CLOSERS}*+(?:\[\d{{1,3}}\])*+\s*+\Z")
+_ENDING = re.compile(rf"{_MARK}{_CLOSERS}*+{_NOTES}\s*+\Z")
 _NEXT = re.compile(r"""\s*+(?P<open>["'“‘«‹(\[{*_`¿¡~-]*+)(?P<first>.?)""", re.DOTALL)
 _FIRST_WORD = re.compile(r"[A-Za-z’']{1,12}(?![A-Za-z])")
 
@@ -36,6 +36,18 @@ _OFTEN = _set("st mt ft jr sr inc ltd co corp bros dept univ assn est ave blvd r
 # The end before any word that is not in lower case.
 _ETC = _set("etc misc min max hr hrs oz lb lbs")
 _SHORT = _NEVER | {word.lower() for word in _TITLES | _MONTHS} | _NUMBERED | _OFTEN | _ETC
+# What a letter names: "vitamin D." ends a sentence, "Michael D." does not.
+_LETTERED = _set(
+    """vitamin plan grade type option class group team section part point letter hepatitis item column row appendix
+    exhibit room gate block case category level set variable vertex node model step sample schedule table form side line
+    zone unit series phase drug choice answer door box key note chord figure word question version stage"""
+)
+# What goes on with the time of a day: "at 5 p.m. Monday".
+_TIMES = _set(
+    """monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+    september october november december jan feb mar apr jun jul aug sep sept oct nov dec et est edt ct cst cdt mt mst
+    mdt pt pst pdt gmt utc bst cet eastern central pacific mountain"""
+)
 _STARTERS = _set(
     """a an the this that these those it he she they we you i in on at by for from with to of as and but or nor so yet
     if when while after before since because although though however therefore thus then there here what who where why
@@ -49,15 +61,16 @@ _STARTERS = _set(
 def split(text: str, start: int = 0, end: int | None = None) -> list[Span]:
     """The spans of the sentences of `text[start:end]`, one paragraph, without white space around them.
 
-    A sentence ends at . ! ? … with the closing quotes, brackets, emphasis marks, emoji and note numbers behind it,
-    before white space. It does not end
+    A sentence ends at . ! ? … with the closing quotes, brackets, emphasis marks, emoji, note numbers and tags behind
+    it, before white space. It does not end
     - after a title or another abbreviation that goes on ("Dr.", "e.g.", "vs.");
     - after one that a number completes, before a digit ("No. 5", "Fig. 2", "Jan. 3");
     - after initials and dotted abbreviations ("J. K.", "U.S.", "p.m.", "Ph.D.") or company forms ("Inc."), unless a
-      word follows that often starts a sentence ("The", "In"); "I." ends one, and so does "etc." before a capital;
+      word follows that often starts a sentence ("The", "In"); "I." ends one, and so do "etc." before a capital, "p.m."
+      before anything but a day or zone, and a letter behind what it names ("vitamin D.");
     - at an ellipsis, a spaced full stop, or a mark with a closing quote or bracket, when a lower-case word follows
       (`"Why?" she asked.`);
-    - at a factorial ("0! is 1");
+    - at a factorial ("0! is 1"), which a number does not follow;
     - at one letter or number that starts the paragraph like a list marker ("a. Stir.").
     Chinese and Japanese end marks need no white space. What holds no letter or digit is no sentence. Linear time.
     """
@@ -118,7 +131,11 @@ def _ends(text: str, start: int, mark: re.Match[str], end: int) -> bool:
     lower = first.islower()
     if lower and mark["close"] and any(char in "\"'”’»›)]" for char in mark["close"][-3:]):
         return False
-    if run == "!" and not first.isupper() and text[mark.start() - 1 : mark.start()].strip("0123456789)n") == "":
+    if (
+        run == "!"
+        and not (first.isupper() or first.isdigit())
+        and text[mark.start() - 1 : mark.start()].strip("0123456789)n") == ""
+    ):
         return text[mark.start() - 1 : mark.start()] == "n" and text[mark.start() - 2 : mark.start() - 1].isalpha()
     if run != ".":
         return not (lower and ("…" in run or run.endswith("..")))
@@ -131,6 +148,9 @@ def _ends(text: str, start: int, mark: re.Match[str], end: int) -> bool:
     token = before[-1].lstrip("\"'“‘«([{*_`~") if before else ""
     if not token or not first:
         return True
+    last = token.rsplit("-", 1)[-1]
+    if len(last) < len(token) and ("." in last or last.lower() in _SHORT):  # "non-U.S. firms"
+        token = last
     short = token.lower()
     if short in _NEVER:
         return False
@@ -155,11 +175,17 @@ def _ends_after_letters(text: str, start: int, place: int, token: str, following
             return _starts(text, following)
         if not token.isupper() or token == "I":
             return True
+        named = text[max(start, place - 24) : place - 1].rsplit(None, 1)[-1:]
+        if named and named[0].lower().lstrip("\"'“‘([*_`") in _LETTERED:
+            return not first.islower()
         alone = text[following.end() : following.end() + 1].isspace()  # "Q. P is true."
         return first.isdigit() or (not first.islower() and (alone or _starts(text, following)))
     parts = token.split(".")
     if not all(part.isalpha() and len(part) <= 2 for part in parts):
         return True
+    if token.lower() in ("a.m", "p.m"):
+        word = _FIRST_WORD.match(text, following.start("first"))
+        return not first.islower() and not (word and word[0].lower() in _TIMES)
     return not first.islower() and _starts(text, following)
 
 

@@ -15,11 +15,12 @@ def _count(words: str) -> dict[str, int]:
 
 _CARDINALS = _count("one two three four five six seven eight nine ten")
 _ORDINALS = _count("first second third fourth fifth sixth seventh eighth ninth tenth")
-_LAST = dict.fromkeys(("finally", "last", "lastly"), 0)
+_END = -1
+_LAST = dict.fromkeys(("finally", "last", "lastly"), _END)
 _NUMBERS = _CARDINALS | _ORDINALS | {f"{word}ly": number for word, number in _ORDINALS.items()} | _LAST
 _ROMANS = _count("I II III IV V VI VII VIII IX X XI XII")
 _DIGITS = re.compile(
-    r"(?:[(\[](?P<paren>\d{1,3})[)\]]|#?(?P<number>\d{1,3})(?:(?P<mark>[.):]++)(?!\d)|\ufe0f?(?P<key>\u20e3)"
+    r"(?:[(\[](?P<paren>\d{1,3})[)\]]|#?(?P<number>\d{1,3})(?:\\?(?P<mark>[.):]++)(?!\d)|\ufe0f?(?P<key>\u20e3)"
     r"|[ \t]*+(?P<dash>[-–—])(?=[ \t])|(?P<th>st|nd|rd|th)\b[.:,)]*+|(?=[ \t])))[ \t]*+",
     re.ASCII,
 )
@@ -92,7 +93,7 @@ _FREE = frozenset([".", ")", "()", ":"])
 
 def _goes_on(current: list[_Marker], marker: _Marker) -> bool:
     last = current[-1]
-    if marker.number == 0:  # "finally"
+    if marker.number == _END:  # "finally"
         return len(current) > 1
     return marker.number == last.number + 1 or (marker.number == last.number == 1 and marker.first and last.first)
 
@@ -154,7 +155,7 @@ def _close(found: list[Numbered], view: View, markers: list[_Marker], before: in
         text = view.text[marker.end : end].rstrip(" \t,;>→")
         text = text.removesuffix(" and").rstrip(" \t,;") if end < marker.line_end else text
         item = Item(view, marker.start, end, text)
-        item.number = marker.number or len(items) + 1
+        item.number = len(items) + 1 if marker.number == _END else marker.number
         items.append(item)
     unit = Numbered(view, markers[0].start, items[-1].place[1])
     unit.items = items

@@ -15,13 +15,16 @@ from cdct.text.objects import Json
 from cdct.text.spans import Clean, Span, View
 
 _QUOTE = re.compile(r"(?:[ \t]*+>)++[ \t]*+")
-_INLINE = re.compile(r"(?<=[\s,;:])(?:(\()?(\d{1,3})(?(1)\)|([.)])))[ \t]++(?=\S)")
-_DIGITS = re.compile(r"\d\d*+")
-_AFTER_MARK = re.compile(r"[.!?…:,;][\"'”’)*_]*+\s*+\Z")
-_AFTER_END = re.compile(r"[.!?…][\"'”’)*_]*+\s*+\Z")
+_INLINE = re.compile(r"(?<=[\s,;:*])(?:(\()?(\d{1,3})(?(1)\)|\\?([.)])))(?:\*\*)?+[ \t]++(?=\S)")
+_DIGITS = re.compile(r"\d++")
+_OPENS = re.compile(r"[.!?…:;][\"'”’)*_]*+\s*+(?:\*\*)?+\Z")
+_GOES_ON = re.compile(r"[.!?…,;)\]][\"'”’)*_]*+\s*+(?:(?:and|or|then)\s++)?+(?:\*\*)?+\Z")
+_AFTER_END = re.compile(r"[.!?…][\"'”’)*_]*+\s*+(?:\*\*)?+\Z")
 _GAP = re.compile(r"\n\s*\n")
 _ENOUGH = 2
-"""How many inline numbers in a row make a list where no punctuation stands before them."""
+"""One number by itself makes no list within a line."""
+_REACH = 20
+"""How far before a number its place is looked for: an end mark, closing quotes and brackets, a word like "and"."""
 
 
 class Prose(NamedTuple):
@@ -117,45 +120,68 @@ def _keep(text: str, line: Line, objects: list[Span], gone: list[Span], breaks: 
     last = objects[max(0, bisect_right(objects, (line.end, -1)) - 1)][1] if objects else 0
     if line.start < last <= line.end and not text[last : line.end].strip(" \t.,;"):
         breaks.append(line.end)
-    inline = _inline_numbers(text, line)
+    numbers = _inline_numbers(text, line, start)
     if line.kind == NUMBERED:
-        content = " ".join(text[low:high].strip() for low, high in _cut((line.body, line.end), inline))
-        if not ends(content):
+        content = " ".join(text[low:high].strip() for low, high in _cut((line.body, line.end), numbers))
+        if not ends(content) or not ends(_without_numbers(content, text[line.start : line.body])):
             return False
         gone.append((line.start, line.body))
         breaks.append(line.start)
-    for low, high in inline:
+    for low, high in numbers:
         gone.append((low, high))
         if _AFTER_END.search(text[max(line.start, low - 12) : low]):
             breaks.append(low)
     return True
 
 
-def _inline_numbers(text: str, line: Line) -> list[Span]:
-    """The spans of list numbers within a line ("1. Boil. 2. Stir."), which go on from its own number or from 1."""
-    own = text[line.start : line.body].strip(" \t*") if line.kind == NUMBERED else ""
-    if own and not own.strip("().").isdigit():
+_NUMBER_END = re.compile(r"(?<= )(\d{1,3})[.)](?= )")
+
+
+def _without_numbers(content: str, marker: str) -> str:
+    """The content of a numbered line without the numbers that go on from its own ("1. Oslo 2. Rome" ends nothing)."""
+    digits = _DIGITS.search(marker)
+    parts, start, expected = [], 0, int(digits[0]) + 1 if digits else 0
+    for found in _NUMBER_END.finditer(content):
+        if int(found[1]) == expected:
+            parts.append(content[start : found.start()])
+            start, expected = found.end(), expected + 1
+    return "".join([*parts, content[start:]])
+
+
+def _inline_numbers(text: str, line: Line, start: int) -> list[Span]:
+    """The spans of list numbers within a line ("Steps: 1. Boil. 2. Stir.", "1. Boil. 2. Stir.").
+
+    The first stands at the start of the line or after an end mark, a colon or a semicolon, and is 1, or follows the
+    line's own number. The next ones go on by one in the same shape and stand after an end mark, a comma, a semicolon
+    or a closing bracket. Each has an item behind it, and there must be two, the line's own number among them. So a
+    number at the end of a sentence ("We won 1. They won 2.", "The score: 1. The other one: 2.") is a word, and so is
+    the one in "step (1)". In "How many? 1. Why? 2. Who?" nobody could tell; it is read as a list.
+    """
+    own = text[line.start : line.body].strip(" \t*\\>") if line.kind == NUMBERED else ""
+    number = own.strip("().\\")
+    if own and not number.isdigit():
         return []  # Roman
-    expected = int(own.strip("().")) + 1 if own else 1
-    if line.text.isascii() and str(expected) not in line.text:
-        return []
-    found: list[Span] = []
-    after_mark = False
-    for digits in _DIGITS.finditer(text, line.body, line.end):
+    style = ("()" if own[0] == "(" else own[-1]) if own else ""
+    lists: list[list[Span]] = [[(line.start, line.body)]] if own else []
+    expected = int(number) + 1 if own else 1
+    for digits in _DIGITS.finditer(text, line.body if own else start, line.end):
         at = digits.start()
-        number = _INLINE.match(text, at - (text[at - 1] == "("), line.end)
-        if not number:
+        found = _INLINE.match(text, at - (text[at - 1] == "("), line.end)
+        if not found:
             continue
-        style = "()" if number[1] else number[3]
-        if int(number[2]) != expected or (own and style != ("()" if own[0] == "(" else own[-1])):
-            continue
-        expected += 1
-        found.append(number.span())
-        after_mark |= style == "()" or bool(
-            _AFTER_MARK.search(text[max(line.start, number.start() - 12) : number.start()])
-        )
-    enough = len(found) >= _ENOUGH or (own and (own[-1] == ")" or after_mark))
-    return found if enough else []
+        shape, low = "()" if found[1] else found[3], found.start()
+        before = text[max(start, low - _REACH) : low]
+        if lists and int(found[2]) == expected and shape == style and _GOES_ON.search(before):
+            if any(map(str.isalnum, text[lists[-1][-1][1] : low])):
+                lists[-1].append(found.span())
+                expected += 1
+            else:  # a number without an item
+                lists.pop()
+                expected = 0
+        elif int(found[2]) == 1 and (not before.strip(" \t*") or _OPENS.search(before)):
+            lists.append([found.span()])
+            style, expected = shape, 2
+    return [span for one in lists if len(one) >= _ENOUGH for span in one if span[1] != line.body]
 
 
 def _assemble(clean: Clean, ranges: list[Span], holes: list[Span], breaks: list[int]) -> Prose:

@@ -191,7 +191,7 @@ class Constraint:
         return values
 
     def _values(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The same, kept from one reply to the next by the pickle of the parameters, which tells 1 from True and 1.0."""
+        """The same, kept between replies by the pickle of the parameters, which tells 1 from True and 1.0."""
         try:
             key = pickle.dumps(params)
         except (pickle.PicklingError, AttributeError, TypeError, RecursionError):

@@ -21,15 +21,15 @@ from cdct.saturation.constraints.ordering import in_order
 from cdct.text import Text, Unit
 
 
-@constraint("F1", "Markdown table", {"columns": whole(range(2, 5)), "rows": whole(range(2, 5))})
+@constraint("F1", "Markdown table", {"columns": whole(range(2, 5)), "rows": whole(range(2, 5))}, version="2")
 def markdown_table(text: Text, columns: int, rows: int) -> Verdict:
     """Your reply must contain exactly one Markdown table, with {columns:column} and {rows:data row}. Its header and the
     line of dashes under it are no data rows, and every row must have a cell for each column. A pipe inside a cell needs
-    a backslash before it.
+    a backslash before it; a table in a code block or in a quotation is none.
 
-    Score: (1 - |found rows - rows| / rows, not below 0) times the share of lines, the header among them, that have
-    the right number of cells, divided by the number of tables; the first table counts. Without a line of dashes that
-    fits its header there is no table. Range: 2 to 4 by 2 to 4, what a short text can hold.
+    Score: (1 - |found rows - rows| / rows, not below 0) times the share of lines, the header among them, that have the
+    right number of cells, divided by the number of tables; the first table counts. Without a line of dashes that fits
+    its header there is no table. Range: 2 to 4 by 2 to 4, what a short text can hold.
     """
     tables = [table for table in text.tables if table.ruled]
     if not tables:
@@ -50,14 +50,14 @@ markdown_table.fails("| op | use |\n|---|---|\n| `a||b` | or |", columns=2, rows
 markdown_table.fails("| a | b |\n|---|---|\n| 1 | 2 |\n\n| c | d |\n|---|---|\n| 3 | 4 |", columns=2, rows=1)
 
 
-@constraint("F2", "Bullet list", {"n": whole(range(3, 7))})
+@constraint("F2", "Bullet list", {"n": whole(range(3, 7))}, version="2", wordless=True)
 def bullet_list(text: Text, n: int) -> Verdict:
     """Your reply must contain exactly {n:bullet item}. Each starts on a line of its own with a hyphen and a space and
-    holds some text. Indented items count as well; lines with an asterisk, a dot or a number in place of the hyphen do
-    not.
+    has at least one letter or digit. Indented items count as well; lines with an asterisk, a dot or a number in place
+    of the hyphen, and lines in code blocks, tables and quotations, do not.
 
-    Lines in code blocks are no items. Score: 1 - |items - n| / n, not below 0, times the share of items with a letter
-    or digit; empty ones in the right number are flagged `empty_items`. Range: 3 to 6, the usual length of a list.
+    Score: 1 - |items - n| / n, not below 0, times the share of items with a letter or digit; empty ones in the right
+    number are flagged `empty_items`. Range: 3 to 6, the usual length of a list.
     """
     items = [bullet for bullet in text.bullets if bullet.marker == "-"]
     empty = [bullet for bullet in items if not any(map(str.isalnum, bullet.text))]
@@ -82,10 +82,10 @@ bullet_list.fails("- a\n- b\n- c\n- d", n=3)
 bullet_list.fails("* one\n* two", n=2)
 
 
-@constraint("F3", "Fenced code blocks", {"n": whole(range(1, 3))})
+@constraint("F3", "Fenced code blocks", {"n": whole(range(1, 3))}, version="2", wordless=True)
 def fenced_code_blocks(text: Text, n: int) -> Verdict:
     """Your reply must contain exactly {n:fenced code block}: a line that begins with three backticks, at least one
-    line that is not blank, and a line of three backticks again.
+    line that is not blank, and a line of three backticks again. It may stand behind a list marker or in a quotation.
 
     Score: 1 - |blocks - n| / n, not below 0, times the share of blocks that are closed and not blank. Blank ones in
     the right number, which the paper's check let pass (figure 4), are flagged `empty_code_blocks`; tildes make no
@@ -106,10 +106,11 @@ fenced_code_blocks.fails("```\n```\nText.", n=1)
 fenced_code_blocks.fails("    indented = 1\n\n```\nx", n=1)
 
 
-@constraint("F4", "Unique sentence closers", {})
+@constraint("F4", "Unique sentence closers", {}, version="2")
 def unique_sentence_closers(text: Text) -> Verdict:
     """Write at least two sentences, and end each of them with a different word. Words are compared without regard to
-    capitals and to the punctuation around them. Headings, lists, tables, code blocks and JSON are no sentences.
+    capitals and to the punctuation around them. Headings, bullet items, tables, code blocks and JSON are no sentences;
+    numbered lines are sentences only where they have an end mark, and their numbers are no words.
 
     Score: different last words over sentences, halved for a single sentence, which alone passes nothing; it is flagged
     `too_few_sentences`, as the paper's rule would let it pass.

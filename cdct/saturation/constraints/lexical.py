@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import string
-import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from math import isfinite
 from typing import TYPE_CHECKING, Any
+from unicodedata import combining
 
 from cdct.core import Verdict
 from cdct.saturation.constraints.base import (
@@ -46,7 +47,7 @@ def occurrences(word: str, text: str) -> Iterator[int]:
 
 
 def _joins(char: str) -> bool:
-    return char.isalnum() or char == "_" or unicodedata.combining(char) != 0
+    return char.isalnum() or char == "_" or combining(char) != 0
 
 
 def _spans(text: Text, places: Sequence[Span]) -> list[Span]:
@@ -100,28 +101,37 @@ def _band(rng: np.random.Generator) -> dict[str, Any]:
 # --------------------------------------------------------------------------------------------------------- constraints
 
 
-@constraint("L1", "Forbidden letter", {"letter": letter("inshrdlucmw")})
+@constraint("L1", "Forbidden letter", {"letter": letter("inshrdlucmw")}, version="2")
 def forbidden_letter(text: Text, letter: str) -> Verdict:
     """The letter {letter} must not occur anywhere in your reply, neither as a capital nor as a small letter. A letter
-    with an accent is a letter of its own.
+    with an accent is a letter of its own; ‘ß’ and ligatures such as ‘ﬁ’ hold the letters that they stand for.
 
-    Score: one minus the share of characters that are or hold the letter, once casefolded (so ligatures count).
-    Choices: English frequency ranks 5 to 15 (paper, section 3.2); commoner ones leave too few words, rarer ones are
-    avoided unawares.
+    Score: one minus the share of characters that are or hold the letter, once casefolded. Choices: English frequency
+    ranks 5 to 15 (paper, section 3.2); commoner ones leave too few words, rarer ones are avoided unawares.
     """
-    plain, view = text.plain, text.folded
-    hits = view.count(letter) if len(view) == len(plain) else sum(letter in char.casefold() for char in plain)
+    plain = text.plain
+    found = None if plain.isascii() else _holders(letter).findall(plain)
+    hits = text.folded.count(letter) if found is None else len(found)
     detail = f"{quoted(letter)} occurs in {hits} of {number_of(len(plain), 'character')}"
 
     def wrong() -> list[Span]:
-        return _spans(text, [(at, at + 1) for at, char in enumerate(view) if char == letter])
+        return [text.plain_span(*place.span()) for place in _holders(letter).finditer(plain)]
 
     return Verdict.of(share(len(plain) - hits, len(plain)), detail, wrong)
+
+
+@lru_cache
+def _holders(letter: str) -> re.Pattern[str]:
+    """The characters that are a letter or hold it, casefolded, without an accent on it or behind it."""
+    folds = [(char, char.casefold()) for char in map(chr, range(0x10000))]
+    chars = "".join(char for char, fold in folds if letter in fold and not any(map(combining, fold)))
+    return re.compile(f"[{chars}](?![\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff])")
 
 
 forbidden_letter.passes("Calm seas.", letter="d")
 forbidden_letter.passes("Sen\u0303or Vega.", letter="n")
 forbidden_letter.fails("Calm seas. Dark sky.", letter="d")
+forbidden_letter.passes("\u0130stanbul.", letter="i")
 forbidden_letter.fails("A \ufb01sh.", letter="i")
 
 
@@ -130,14 +140,16 @@ forbidden_letter.fails("A \ufb01sh.", letter="i")
     "Mandatory words",
     {"words": Parameter(None, _read_words, lambda words: ", ".join(map(quoted, words)))},
     sample=_topic_words,
+    version="2",
 )
 def mandatory_words(text: Text, words: tuple[str, ...]) -> Verdict:
     """Your reply must contain each of these words, exactly as spelt but in capitals or not: {words}. Each must stand by
-    itself or between punctuation marks; inside a longer word it does not count.
+    itself or between punctuation marks, hyphens and apostrophes among them; inside a row of further letters or digits
+    it does not count.
 
     Score: the share of the words that occur. What touches a word may be no letter, digit or underscore, so hyphens,
-    slashes and apostrophes end one ("solar-powered" holds "solar"); all characters of the words are literal. A
-    missing word has no span. Choice: three words of one topic, short nouns that any text on it can use.
+    slashes and apostrophes end one ("solar-powered" holds "solar"); all characters of the words are literal. A missing
+    word has no span. Choice: three words of one topic, short nouns that any text on it can use.
     """
     view = text.folded
     missing = [word for word in words if next(occurrences(folded(word), view), None) is None]
@@ -153,10 +165,12 @@ mandatory_words.fails("The category is broad.", words=["cat"])
 mandatory_words.fails("Wind turns windmills.", words=["wind", "mill"])
 
 
-@constraint("L3", "Sentence-initial letter", {"letter": letter("abcfhimopstw")})
+@constraint("L3", "Sentence-initial letter", {"letter": letter("abcfhimopstw")}, version="2")
 def sentence_initial_letter(text: Text, letter: str) -> Verdict:
     """Every sentence of your reply must begin with a word whose first letter is {letter}, as a capital or a small
-    letter. Quotation marks and brackets before the word do not matter.
+    letter. Quotation marks and brackets before the word do not matter. Headings, bullet items, tables, code blocks and
+    JSON are no sentences; numbered lines are sentences only where they have an end mark, and their numbers are no
+    words.
 
     Score: the share of sentences that do. Choices: the letters that begin most English words.
     """
@@ -176,13 +190,14 @@ def _first_words(text: Text, sentences: Sequence[int]) -> list[Span]:
     return [text.sentence_word_spans(i)[0] for i in sentences]
 
 
-@constraint("L4", "Initial acrostic", {"word": spelling(lambda: vocabulary("acrostics"))})
+@constraint("L4", "Initial acrostic", {"word": spelling(lambda: vocabulary("acrostics"))}, version="2")
 def initial_acrostic(text: Text, word: str) -> Verdict:
     """The first letters of your sentences, read in order, must spell {word}: one sentence for each letter and no
-    further ones. Headings, lists, tables, code blocks and JSON are no sentences.
+    further ones. Headings, bullet items, tables, code blocks and JSON are no sentences; numbered lines are sentences
+    only where they have an end mark, and their numbers are no words.
 
-    Score: the share of letters in place among the letters or the sentences, whichever are more. Choice: common words
-    of 3 to 6 letters without one that few words begin with.
+    Score: the share of letters in place among the letters or the sentences, whichever are more. Choice: common words of
+    3 to 6 letters without one that few words begin with.
     """
     found = "".join([words[0][0] for words in text.sentence_forms])
     wrong = [i for i, initial in enumerate(found) if initial != word[i : i + 1]]
@@ -198,10 +213,12 @@ initial_acrostic.fails("Sun rises. Owls sleep. No one wakes.", word="so")
 initial_acrostic.fails("Sun rises. Birds sleep.", word="so")
 
 
-@constraint("L5", "Forbidden word", {"word": Parameter(lambda: vocabulary("content_words"), _read_word, quoted)})
+@constraint(
+    "L5", "Forbidden word", {"word": Parameter(lambda: vocabulary("content_words"), _read_word, quoted)}, version="2"
+)
 def forbidden_word(text: Text, word: str) -> Verdict:
-    """The word {word} must not occur in your reply, in capitals or not, nor as a part of a hyphenated word. Longer
-    words that merely contain it are allowed.
+    """The word {word} must not occur in your reply, in capitals or not, nor as a part of a hyphenated word or with an
+    apostrophe behind it. Longer words that merely contain it are allowed.
 
     Score: one minus occurrences over words, not below 0; what touches an occurrence may be no letter, digit or
     underscore, and all characters of the word are literal. Choice: common content words that a text on any topic is
@@ -226,6 +243,7 @@ forbidden_word.fails("A cat-like cat’s paw.", word="cat")
     {"low": Parameter(None, _read_ratio), "high": Parameter(None, _read_ratio)},
     sample=_band,
     rule=lambda low, high: "" if low <= high else f"low must not be above high, got {low} and {high}",
+    version="2",
 )
 def vowel_consonant_ratio(text: Text, low: float, high: float) -> Verdict:
     """In your whole reply, the number of vowels divided by the number of consonants must be at least {low} and at most

@@ -26,14 +26,15 @@ _CLAIM = re.compile(
 )
 
 
-@constraint("M1", "Terminal acrostic", {"word": spelling(lambda: vocabulary("acrostics"))})
+@constraint("M1", "Terminal acrostic", {"word": spelling(lambda: vocabulary("acrostics"))}, version="2")
 def terminal_acrostic(text: Text, word: str) -> Verdict:
     """The first letters of the last words of your sentences, read in order, must spell {word}: one sentence for each
-    letter and no further ones. Capitals and small letters are alike. Headings, lists, tables, code blocks and JSON are
-    no sentences.
+    letter and no further ones. Capitals and small letters are alike. Headings, bullet items, tables, code blocks and
+    JSON are no sentences; numbered lines are sentences only where they have an end mark, and their numbers are no
+    words.
 
-    Score: the share of letters in place among the letters or the sentences, whichever are more. Choice: common words
-    of 3 to 6 letters without one that few words begin with, the same as in L4.
+    Score: the share of letters in place among the letters or the sentences, whichever are more. Choice: common words of
+    3 to 6 letters without one that few words begin with, the same as in L4.
     """
     found = "".join([words[-1][0] for words in text.sentence_forms])
     wrong = [i for i, initial in enumerate(found) if initial != word[i : i + 1]]
@@ -57,7 +58,7 @@ terminal_acrostic.fails("We saw the sun. It shone on the oak. Then came night. R
 terminal_acrostic.fails("Sun rises. Owls sleep.", word="so")
 
 
-@constraint("M2", "Self-referential count", {})
+@constraint("M2", "Self-referential count", {}, version="2")
 def self_referential_count(text: Text) -> Verdict:
     """Your reply must contain the phrase ‘This text contains exactly X words’, in which X stands for the number of
     words of your whole reply, the phrase included, written in digits. A word is whatever stands between two spaces or

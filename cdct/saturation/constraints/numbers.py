@@ -18,15 +18,16 @@ from cdct.saturation.constraints.base import (
 from cdct.text import Integer, Span, Text
 
 
-@constraint("N1", "Embedded integer sum", {"count": whole(range(3, 6)), "total": whole(range(20, 101))})
+@constraint("N1", "Embedded integer sum", {"count": whole(range(3, 8)), "total": whole(range(20, 101))}, version="2")
 def embedded_integer_sum(text: Text, count: int, total: int) -> Verdict:
     """Your reply must contain exactly {count:whole number} written in digits, and together they must add up to {total}.
-    Every whole number in digits counts, also in lists, dates and tables, and as often as it occurs; numbers with a
-    decimal point do not.
+    Every whole number in digits counts, also in lists, dates and tables, and as often as it occurs, and a minus sign
+    before it makes it negative; numbers with a decimal point and digits right after a letter do not count.
 
     Rules: `cdct.text.numbers.integers`. Score: (1 - |found - count| / count) times (1 - |sum - total| / total), neither
-    below 0. Where only the sum is wrong, all the numbers are shown. Range: 3 to 5 numbers, few enough for one short
-    text, with a sum of 20 to 100, which small numbers reach.
+    below 0. Where only the sum is wrong, all the numbers are shown. Range: 3 to 7 numbers, few enough for one short
+    text, and up to the 6 of two equations, so that N4 can be met in the same probe; a sum of 20 to 100, which small
+    numbers reach.
     """
     found = text.integers
     values = [unit.value for unit in found]
@@ -44,7 +45,7 @@ embedded_integer_sum.fails("We saw 4 owls, 5 bats and 11 mice.", count=3, total=
 embedded_integer_sum.fails("1. We saw 4 owls.\n2. And 5 bats.", count=2, total=9)
 
 
-@constraint("N2", "No digits", {})
+@constraint("N2", "No digits", {}, version="2")
 def no_digits(text: Text) -> Verdict:
     """Your reply must not contain any of the ten digits, not even in lists or dates; write all numbers in words.
 
@@ -65,10 +66,11 @@ no_digits.fails("Two owls and 100 bats.")
 no_digits.fails("1. Two owls\n2. One bat")
 
 
-@constraint("N3", "Distinct number count", {"n": whole(range(3, 7))})
+@constraint("N3", "Distinct number count", {"n": whole(range(3, 7))}, version="2")
 def distinct_number_count(text: Text, n: int) -> Verdict:
     """Your reply must contain exactly {n:different whole number} written in digits. Every whole number in digits
-    counts, also in lists, dates and tables, but the same one only once; numbers with a decimal point do not.
+    counts, also in lists, dates and tables, but the same one only once, and a minus sign before it makes it another
+    one; numbers with a decimal point and digits right after a letter do not count.
 
     Rules: `cdct.text.numbers.integers`; "007" is 7, and -5 is not 5. Score: 1 - |different - n| / n, not below 0.
     Range: 3 to 6, what one short text, or a numbered list, can hold.
@@ -88,7 +90,7 @@ distinct_number_count.fails("We saw 4 owls, 4 bats and 12 mice.", n=3)
 distinct_number_count.fails("On 3 May we saw 4 owls, 5 bats and 6 mice.", n=3)
 
 
-@constraint("N4", "Embedded arithmetic", {"n": whole(range(2, 4))})
+@constraint("N4", "Embedded arithmetic", {"n": whole(range(2, 4))}, version="2")
 def embedded_arithmetic(text: Text, n: int) -> Verdict:
     """Your reply must contain exactly {n:equation} of the form ‘X + Y = Z’, with whole numbers in digits for X, Y and
     Z, and all of them must be correct. Sums of three or more numbers and chains with a further equals sign do not

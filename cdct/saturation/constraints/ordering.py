@@ -35,11 +35,12 @@ def in_order(
     return Verdict.of(score, detail, lambda: [text.sentence_word_spans(i)[word] for i in wrong], flags)
 
 
-@constraint("O1", "Monotonic sentence lengths", {"direction": one_of(("increasing", "decreasing"))})
+@constraint("O1", "Monotonic sentence lengths", {"direction": one_of(("increasing", "decreasing"))}, version="2")
 def monotonic_sentence_lengths(text: Text, direction: str) -> Verdict:
     """Write at least three sentences whose lengths in words are strictly {direction}: no sentence may be as long as the
     one before it, and all changes go the same way. A word is whatever stands between two spaces or line breaks and has
-    at least one letter or digit. Headings, lists, tables, code blocks and JSON are no sentences.
+    at least one letter or digit. Headings, bullet items, tables, code blocks and JSON are no sentences; numbered lines
+    are sentences only where they have an end mark, and their numbers are no words.
 
     Score: the share of neighbours in order, cut to one or two thirds for one or two sentences, which alone pass
     nothing; they are flagged `too_few_sentences` where the paper's rule would let them pass. Both directions are drawn.
@@ -58,11 +59,12 @@ monotonic_sentence_lengths.fails("Go. Go on. See it.", direction="increasing")
 monotonic_sentence_lengths.fails("Go. Go on.", direction="increasing")
 
 
-@constraint("O2", "Alphabetical sentences", {})
+@constraint("O2", "Alphabetical sentences", {}, version="2")
 def alphabetical_sentences(text: Text) -> Verdict:
     """Write at least three sentences whose first words stand in alphabetical order, from A to Z. Equal first words may
-    follow each other; capitals, accents and the punctuation around a word do not matter. Headings, lists, tables, code
-    blocks and JSON are no sentences, and the numbers of a numbered list are no words.
+    follow each other; capitals, accents and the punctuation around a word do not matter. Headings, bullet items,
+    tables, code blocks and JSON are no sentences; numbered lines are sentences only where they have an end mark, and
+    their numbers are no words.
 
     Score: the share of neighbours in order, cut to one or two thirds for one or two sentences, which alone pass
     nothing; they are flagged `too_few_sentences` where the paper's rule would let them pass. A digit comes before every
@@ -91,16 +93,17 @@ alphabetical_sentences.fails("Ants dig. Bees fly.")
     "Alternating length",
     {"short": whole(range(6, 9)), "long": whole(range(12, 16))},
     rule=lambda short, long: "" if short < long else f"short must be below long, got {short} and {long}",
+    version="2",
 )
 def alternating_length(text: Text, short: int, long: int) -> Verdict:
     """Write at least three sentences, short and long ones in turn: the first, the third and so on with at most
     {short:word}, the second, the fourth and so on with at least {long:word}. A word is whatever stands between two
-    spaces or line breaks and has at least one letter or digit. Headings, lists, tables, code blocks and JSON are no
-    sentences.
+    spaces or line breaks and has at least one letter or digit. Headings, bullet items, tables, code blocks and JSON are
+    no sentences; numbered lines are sentences only where they have an end mark, and their numbers are no words.
 
-    Score: the share of sentences in place, cut to one or two thirds for one or two sentences, which alone pass
-    nothing; they are flagged `too_few_sentences` where the paper's rule would let them pass. Range: at most 6 to 8 and
-    at least 12 to 15 words, either side of the usual sentence; a shorter limit would rule out W3.
+    Score: the share of sentences in place, cut to one or two thirds for one or two sentences, which alone pass nothing;
+    they are flagged `too_few_sentences` where the paper's rule would let them pass. Range: at most 6 to 8 and at least
+    12 to 15 words, either side of the usual sentence; a shorter limit would rule out W3.
     """
     lengths = text.sentence_lengths
     wrong = [i for i, length in enumerate(lengths) if (length < long if i % 2 else length > short)]
@@ -115,11 +118,12 @@ alternating_length.fails("Take the long way home. Rest. Take the short way back.
 alternating_length.fails("Go on. Take the long way home.", short=2, long=5)
 
 
-@constraint("O4", "Fibonacci-style growth", {"n": whole(range(3, 5), least=3)})
+@constraint("O4", "Fibonacci-style growth", {"n": whole(range(3, 5), least=3)}, version="2")
 def fibonacci_style_growth(text: Text, n: int) -> Verdict:
     """Somewhere in your reply there must be {n:sentence} in a row of which each, from the third one on, has more words
     than the two before it have together. A word is whatever stands between two spaces or line breaks and has at least
-    one letter or digit. Headings, lists, tables, code blocks and JSON are no sentences.
+    one letter or digit. Headings, bullet items, tables, code blocks and JSON are no sentences; numbered lines are
+    sentences only where they have an end mark, and their numbers are no words.
 
     Score: the sentences in a row that outgrow the two before them, at best, over the n - 2 wanted; so two sentences
     score 0. The span is the sentence that ends the longest such row. Range: 3 or 4; a row of five has at least 7 words

@@ -5,6 +5,7 @@ All facts are triples of words: ["cup", "above", "box"], ["Ada", "before", "Ben"
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise, permutations
@@ -67,6 +68,37 @@ def proves(comparisons: tuple[Triple, ...], order: tuple[str, ...]) -> bool:
     if not all(one in place and other in place and place[one] < place[other] for one, other in pairs):
         return False
     return pairs.issuperset(pairwise(order))
+
+
+@lru_cache(maxsize=1024)  # every reply to a puzzle asks for the same one
+def _names(order: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], dict[str, str]]:
+    """A pattern of any of the names as a whole word, one of a further name, and the names by their folded form."""
+    longest_first = sorted(order, key=len, reverse=True)
+    name = rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)"
+    further = rf"[\W_]*+(?:(?:and|or|then|also|plus|with|but|not)\b[\W_]*+)*+{name}"
+    return re.compile(name, re.IGNORECASE), re.compile(further, re.IGNORECASE), {one.casefold(): one for one in order}
+
+
+_REMARK = re.compile(r"[.!?…\n]|[(\[{:;,–—/|&>→=]|\s[-+<]")
+_NOT = re.compile(r"\b(?:not|never|neither|nor)\b|n[’']t\b", re.IGNORECASE)
+
+
+def named(items: Sequence[str], order: tuple[str, ...]) -> list[str | None]:
+    """The one name that each item of a list stands for, or None; R2 says which items name more than one."""
+    return [_name_of(item, *_names(order)) for item in items]
+
+
+def _name_of(item: str, name: re.Pattern[str], further: re.Pattern[str], by_form: dict[str, str]) -> str | None:
+    first = name.search(item)
+    if first is None:
+        return None
+    mark = _REMARK.search(item, first.end())
+    end = mark.start() if mark else len(item)
+    if name.search(item, first.end(), end) or _NOT.search(item, 0, end):
+        return None
+    if mark and mark[0] not in ".!?…\n" and further.match(item, mark.end()):
+        return None
+    return by_form.get(first[0].casefold())
 
 
 def grid(rng: np.random.Generator) -> dict[str, Any]:

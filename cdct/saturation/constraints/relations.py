@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -21,6 +20,7 @@ from cdct.saturation.constraints.puzzles import (
     Triple,
     grid,
     joined,
+    named,
     proves,
     race,
     read_group,
@@ -34,7 +34,7 @@ from cdct.saturation.constraints.puzzles import (
     solutions,
     triples,
 )
-from cdct.text import Json, Numbered, Text
+from cdct.text import Json, Text, first_fitting
 
 
 def fold(value: object) -> str | None:
@@ -67,6 +67,7 @@ def _scene_rule(objects: Mapping[str, Any], relations: Sequence[Triple]) -> str:
     },
     sample=scene,
     rule=_scene_rule,
+    version="2",
 )
 def scene_graph_output(text: Text, objects: dict[str, dict[str, str]], relations: tuple[Triple, ...]) -> Verdict:
     """Your reply must contain a JSON object that describes this scene. There are {objects}; {relations}. Its key
@@ -74,15 +75,15 @@ def scene_graph_output(text: Text, objects: dict[str, dict[str, str]], relations
     value. Its key "relations" holds a list with a list of three strings for each relation: first thing, relation,
     second thing. Leave nothing out and add nothing.
 
-    The first complete JSON object with these two keys counts; its other keys do not, so that one object can hold
-    another puzzle's answer as well. Order, case and underscores do not matter; "is above" is "above", "color" is
-    "colour". Score: all or nothing; the detail has the share of facts. Range: three things with a colour and a size,
-    two relations of one word, which hold in one direction only.
+    The first complete JSON object with these two keys counts, also one within another, the outermost first. Its other
+    keys do not, so that one object can hold another puzzle's answer as well. Order, case and underscores do not matter;
+    "is above" is "above", "color" is "colour". Score: all or nothing; the detail has the share of facts. Range: three
+    things with a colour and a size, two relations of one word, which hold in one direction only.
     """
-    found = next((unit for unit in text.json_objects if _is_scene(unit.value)), None)
+    found, value = first_fitting(text.json_objects, _is_scene)
     if found is None:
         return Verdict.of(0.0, 'no JSON object with "objects" and "relations"', spans_of(text.json_objects[:1]))
-    given = _scene_facts(found.value["objects"], found.value["relations"])
+    given = _scene_facts(value["objects"], value["relations"])
     return _facts(found, _scene_facts(objects, relations), given)
 
 
@@ -157,18 +158,23 @@ def _race_rule(comparisons: tuple[Triple, ...], order: tuple[str, ...]) -> str:
     },
     sample=race,
     rule=_race_rule,
+    version="2",
 )
 def transitive_ordering(text: Text, comparisons: tuple[Triple, ...], order: tuple[str, ...]) -> Verdict:
     """Some people ran a race: {comparisons}. Your reply must contain a numbered list of all of them in the order in
-    which they finished, from the first to the last, with one name to each number.
+    which they finished, from the first to the last, numbered from one, with one name and no other to each number. What
+    you remark on a name must follow it in brackets or after a colon, a comma or a dash.
 
     Every shape of numbered list is read that `cdct.text.lists.numbered` knows, in words as well, as long as it starts
-    at 1; an item stands for the first of the names in it. The first list that names each runner once counts, or, if
-    none does, the one with the most names in place. Score: the share of names in place among the names or the items,
-    whichever are more. Range: five or six runners, all neighbours compared and nobody else, which leaves one order.
+    at 1. An item stands for the name before its first such mark or its end, and for none where several stand there or
+    at once behind the mark ("Eva and Ada", "Eva, Ada"), or where it says "not". The first list that names each runner
+    once counts, or, if none does, the one with the most names in place. Score: the share of names in place among the
+    names or the items, whichever are more. Range: five or six runners, all neighbours compared and nobody else, which
+    leaves one order.
     """
-    named = _names(order)
-    lists = [(unit, _named(unit, named)) for unit in text.numbered if unit.items[0].number == 1]
+    lists = [
+        (unit, named([item.text for item in unit.items], order)) for unit in text.numbered if unit.items[0].number == 1
+    ]
     if not lists:
         return Verdict.of(0.0, "no numbered list that starts at 1")
     whole_lists = [pair for pair in lists if len(pair[1]) == len(order) and set(pair[1]) == set(order)]
@@ -184,20 +190,6 @@ def _right(found: Sequence[str | None], order: Sequence[str]) -> int:
     return sum(name == wanted for name, wanted in zip(found, order, strict=False))
 
 
-@lru_cache(maxsize=1024)  # every reply to a puzzle asks for the same one
-def _names(order: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
-    """A pattern of any of the names as a whole word, and the names by their folded form."""
-    longest_first = sorted(order, key=len, reverse=True)
-    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)
-    return pattern, {name.casefold(): name for name in order}
-
-
-def _named(unit: Numbered, names: tuple[re.Pattern[str], dict[str, str]]) -> list[str | None]:
-    pattern, by_form = names
-    found = [pattern.search(item.text) for item in unit.items]
-    return [by_form.get(match[0].casefold()) if match else None for match in found]
-
-
 _RACE = {
     "comparisons": [["Ben", "before", "Cleo"], ["Ben", "after", "Ada"]],
     "order": ["Ada", "Ben", "Cleo"],
@@ -206,6 +198,7 @@ transitive_ordering.passes("1. Ada\n2. **Ben** (before Cleo)\n3. Cleo", **_RACE)
 transitive_ordering.passes("First Ada, second Ben, and finally Cleo. 1) Cleo 2) Ada", **_RACE)
 transitive_ordering.fails("1. Ada\n2. Cleo\n3. Ben", **_RACE)
 transitive_ordering.fails("Ada, Ben, Cleo", **_RACE)
+transitive_ordering.fails("1. Ada\n2. Ben\n3. Cleo and Ada", **_RACE)
 
 # ---------------------------------------------------------------------------------------------------------------- grid
 
@@ -239,6 +232,7 @@ def _grid_rule(
     },
     sample=grid,
     rule=_grid_rule,
+    version="2",
 )
 def logic_grid_puzzle(
     text: Text, people: tuple[str, ...], pets: tuple[str, ...], colours: tuple[str, ...], clues: tuple[Triple, ...]
@@ -248,17 +242,18 @@ def logic_grid_puzzle(
     has the name of each person as a key and, as the value, an object with the keys "pet" and "colour".
 
     Parameters that leave more or fewer solutions than one are refused. The first complete JSON object that has an
-    object for each person counts; its other keys do not, so that one object can hold another puzzle's answer as well,
-    unless they give a pet or a colour to somebody else. Case does not matter, and "color" is "colour". Score: all or
-    nothing; the detail has the share of facts. Range: three people, clues none of which can be spared.
+    object for each person counts, also one within another, the outermost first. Its other keys do not, so that one
+    object can hold another puzzle's answer as well, unless they give a pet or a colour to somebody else. Case does not
+    matter, and "color" is "colour". Score: all or nothing; the detail has the share of facts. Range: three people,
+    clues none of which can be spared.
     """
     (groups,) = solutions(people, pets, colours, clues)
     names = {fold(person) for person in people}
-    found = next((unit for unit in text.json_objects if names <= _people(unit.value).keys()), None)
+    found, value = first_fitting(text.json_objects, lambda value: names <= _people(value).keys())
     if found is None:
         return Verdict.of(0.0, "no JSON object with all the people", spans_of(text.json_objects[:1]))
     wanted = {fold(person): {PET: pet, COLOUR: colour} for person, pet, colour in groups}
-    given = {name: pair for name, pair in _people(found.value).items() if name in names or pair}
+    given = {name: pair for name, pair in _people(value).items() if name in names or pair}
     return _facts(found, _grid_facts(wanted), _grid_facts(given))
 
 
@@ -295,11 +290,12 @@ logic_grid_puzzle.fails('{"Ada": {"pet": "cat", "colour": "red"}} {"Ben": {"pet"
 # --------------------------------------------------------------------------------------------------------------- chain
 
 
-@constraint("R4", "Cross-sentence bridge", {})
+@constraint("R4", "Cross-sentence bridge", {}, version="2")
 def cross_sentence_bridge(text: Text) -> Verdict:
     """Write at least two sentences. The last word of each sentence must be the first word of the next one. Words are
-    compared without regard to capitals and to the punctuation around them. Headings, lists, tables, code blocks and
-    JSON are no sentences.
+    compared without regard to capitals and to the punctuation around them. Headings, bullet items, tables, code blocks
+    and JSON are no sentences; numbered lines are sentences only where they have an end mark, and their numbers are no
+    words.
 
     Score: the share of neighbours that are linked. A single sentence scores 0 and is flagged `too_few_sentences`, as
     the paper's rule would let it pass. The spans are the first words that should be another.

@@ -34,13 +34,14 @@ exact_word_count.fails("Rain fell all night.", n=5)
 exact_word_count.fails("Rain fell all through the night.", n=5)
 
 
-@constraint("S2", "Exact sentence count", {"n": whole(range(3, 7))})
+@constraint("S2", "Exact sentence count", {"n": whole(range(3, 7))}, version="2")
 def exact_sentence_count(text: Text, n: int) -> Verdict:
-    """Your reply must contain exactly {n:sentence}. A sentence ends at a full stop, question mark or exclamation
-    mark, or with its paragraph. Headings, bullet items, tables, code blocks and JSON are no sentences.
+    """Your reply must contain exactly {n:sentence}. A sentence ends at a full stop, question mark or exclamation mark,
+    or with its paragraph. Headings, bullet items, tables, code blocks and JSON are no sentences; numbered lines are
+    sentences only where they have an end mark, and their numbers are no words.
 
-    Score: 1 - |sentences - n| / n, not below 0. Range: 3 to 6; the other types that fix a number of sentences (S6,
-    L4, M1) draw from 3 to 7, so that they can meet in one probe.
+    Score: 1 - |sentences - n| / n, not below 0. Range: 3 to 6; the other types that fix a number of sentences (S6, L4,
+    M1) draw from 3 to 7, so that they can meet in one probe.
     """
     return counted(text.sentences, n, "sentence")
 
@@ -51,13 +52,16 @@ exact_sentence_count.fails("Rain fell. Roads shone.", n=3)
 exact_sentence_count.fails("Rain fell. Roads shone. Snow came. Ice held.", n=3)
 
 
-@constraint("S3", "Paragraph structure", {"paragraphs": whole(range(2, 4)), "min_sentences": whole(range(2, 3))})
+@constraint(
+    "S3", "Paragraph structure", {"paragraphs": whole(range(2, 4)), "min_sentences": whole(range(2, 3))}, version="2"
+)
 def paragraph_structure(text: Text, paragraphs: int, min_sentences: int) -> Verdict:
     """Write exactly {paragraphs:paragraph}, with a blank line between one and the next. Each must have at least
-    {min_sentences:sentence}. Headings, lists, tables, code blocks and JSON are no paragraphs.
+    {min_sentences:sentence}. Headings, bullet items, tables, code blocks and JSON are no sentences; numbered lines are
+    sentences only where they have an end mark, and their numbers are no words. What holds no sentence is no paragraph.
 
-    Score: 1 - |found - wanted| / wanted, not below 0, times the share of paragraphs with enough sentences. Range: 2
-    or 3 paragraphs of 2 sentences, so that at least 4 to 6 sentences stand; three of 3 would rule out most sentence
+    Score: 1 - |found - wanted| / wanted, not below 0, times the share of paragraphs with enough sentences. Range: 2 or
+    3 paragraphs of 2 sentences, so that at least 4 to 6 sentences stand; three of 3 would rule out most sentence
     counts.
     """
     found = text.paragraphs
@@ -75,11 +79,11 @@ paragraph_structure.fails("Rain fell. Roads shone.\n\nSnow came.", paragraphs=2,
 paragraph_structure.fails("Rain fell. Roads shone.\nSnow came. Ice held.", paragraphs=2, min_sentences=2)
 
 
-@constraint("S4", "Exact character count", {"n": whole(range(200, 401))}, wordless=True)
+@constraint("S4", "Exact character count", {"n": whole(range(200, 401))}, wordless=True, version="2")
 def exact_character_count(text: Text, n: int) -> Verdict:
     """Your reply must be exactly {n:character} long. Spaces, punctuation and line breaks count, one each; asterisks,
-    underscores and backticks that only mark emphasis, number signs of headings, and white space around the reply do
-    not.
+    underscores and backticks that only mark emphasis, number signs of headings with the blank behind them, and white
+    space around the reply do not.
 
     Characters are Unicode code points in form NFC. Score: 1 - |characters - n| / n, not below 0. Range: 200 to 400,
     what 40 to 60 words need, with room for a table or JSON.
@@ -98,10 +102,10 @@ exact_character_count.fails("Rain fell.", n=9)
 exact_character_count.fails("Rain fell.", n=11)
 
 
-@constraint("S5", "Exact line count", {"n": whole(range(3, 11))}, wordless=True)
+@constraint("S5", "Exact line count", {"n": whole(range(3, 11))}, wordless=True, version="2")
 def exact_line_count(text: Text, n: int) -> Verdict:
     """Your reply must have exactly {n:line} that are not empty. Lines of lists, tables and code blocks count as well,
-    the ones that open and close a code block too.
+    the ones that open and close a code block too; a line of nothing but the number signs of a heading is empty.
 
     Score: 1 - |lines - n| / n, not below 0. Range: 3 to 10, from a few sentences on lines of their own to a table
     with a list.
@@ -115,16 +119,17 @@ exact_line_count.fails("Rain\nSnow", n=3)
 exact_line_count.fails("Rain\nSnow\nIce\nFog", n=3)
 
 
-@constraint("S6", "Palindromic sentence structure", {"n": whole((3, 5, 7), least=2)})
+@constraint("S6", "Palindromic sentence structure", {"n": whole((3, 5, 7), least=2)}, version="2")
 def palindromic_sentence_structure(text: Text, n: int) -> Verdict:
     """Write exactly {n:sentence} whose lengths read the same forwards and backwards: the first sentence has as many
     words as the last, the second as many as the last but one, and so on towards the middle. A word is whatever stands
-    between two spaces or line breaks and has at least one letter or digit. Headings, lists, tables, code blocks and
-    JSON are no sentences.
+    between two spaces or line breaks and has at least one letter or digit. Headings, bullet items, tables, code blocks
+    and JSON are no sentences; numbered lines are sentences only where they have an end mark, and their numbers are no
+    words.
 
     Score: the share of mirrored pairs with equal lengths (the paper's case study: one of three is 0.33), times 1 -
-    |sentences - n| / n, not below 0. Pairs are those of the sentences that there are. A pair that is a copy passes,
-    as the rule is written, and is flagged `mirror_copies` (paper, section S). Range: 3, 5, 7, odd as in the paper.
+    |sentences - n| / n, not below 0. Pairs are those of the sentences that there are. A pair that is a copy passes, as
+    the rule is written, and is flagged `mirror_copies` (paper, section S). Range: 3, 5, 7, odd as in the paper.
     """
     lengths = text.sentence_lengths
     found, pairs = len(lengths), len(lengths) // 2

@@ -23,7 +23,7 @@ def _sentences(text: Text, wrong: Sequence[int]) -> Callable[[], list[Span]]:
     return spans_of([text.sentences[i] for i in wrong])
 
 
-@constraint("W1", "Unique words", {})
+@constraint("W1", "Unique words", {}, version="2")
 def unique_words(text: Text) -> Verdict:
     """No word may occur twice in your whole reply. Words are compared without regard to capitals and to the punctuation
     around them; a word is whatever stands between two spaces or line breaks and has at least one letter or digit.
@@ -70,6 +70,7 @@ unique_words.fails(r"It was w\u0061s.")
     "Word length range",
     {"low": whole(range(1, 3)), "high": whole(range(8, 11))},
     rule=lambda low, high: "" if low <= high else f"low must not be above high, got {low} and {high}",
+    version="2",
 )
 def word_length_range(text: Text, low: int, high: int) -> Verdict:
     """Every word of your reply must have at least {low:character} and at most {high:character}. Punctuation around a
@@ -95,10 +96,11 @@ word_length_range.fails("Well-kept roads shone.", low=5, high=8)
 word_length_range.fails("I think so.", low=2, high=8)
 
 
-@constraint("W3", "Minimum sentence words", {"n": whole(range(5, 9))})
+@constraint("W3", "Minimum sentence words", {"n": whole(range(5, 9))}, version="2")
 def minimum_sentence_words(text: Text, n: int) -> Verdict:
     """Every sentence of your reply must have at least {n:word}. A word is whatever stands between two spaces or line
-    breaks and has at least one letter or digit.
+    breaks and has at least one letter or digit. Headings, bullet items, tables, code blocks and JSON are no sentences;
+    numbered lines are sentences only where they have an end mark, and their numbers are no words.
 
     Score: the share of sentences that do. Range: 5 to 8; more would clash with the short sentences of O3 and with W1.
     """
@@ -114,10 +116,12 @@ minimum_sentence_words.fails("Rain fell on the roofs. The roads shone brightly."
 minimum_sentence_words.fails("- Rain fell on the roofs.", n=3)
 
 
-@constraint("W4", "No repeated bigrams", {})
+@constraint("W4", "No repeated bigrams", {}, version="2")
 def no_repeated_bigrams(text: Text) -> Verdict:
     """No two words may stand next to each other, in the same order, more than once. Pairs lie within one sentence;
-    words are compared without regard to capitals and to the punctuation around them.
+    words are compared without regard to capitals and to the punctuation around them. Headings, bullet items, tables,
+    code blocks and JSON are no sentences; numbered lines are sentences only where they have an end mark, and their
+    numbers are no words.
 
     Score: distinct pairs over all pairs of the sentences; a reply without a pair scores 0.
     """
@@ -148,13 +152,15 @@ no_repeated_bigrams.fails("The sun sets. At noon, THE SUN burns.")
 no_repeated_bigrams.fails("Rain.")
 
 
-@constraint("W5", "Consonant cluster density", {"n": whole(range(1, 3))})
+@constraint("W5", "Consonant cluster density", {"n": whole(range(1, 3))}, version="2")
 def consonant_cluster_density(text: Text, n: int) -> Verdict:
     """Every sentence of your reply must have at least {n:word} with three or more consonants in a row, as in ‘strong’,
-    ‘branch’ or ‘simple’. The vowels are a, e, i, o, u and, here, y; two consonants in a row are not enough.
+    ‘branch’ or ‘simple’. The vowels are a, e, i, o, u and, here, y; two consonants in a row are not enough. Headings,
+    bullet items, tables, code blocks and JSON are no sentences; numbered lines are sentences only where they have an
+    end mark, and their numbers are no words.
 
-    Score: the share of sentences that do. Only the letters from a to z count. Range: 1 or 2, which about 7 and 4 of
-    10 sentences of unconstrained model prose have; one in 50 has 6, the number of the paper's figure 4.
+    Score: the share of sentences that do. Only the letters from a to z count. Range: 1 or 2, which about 7 and 4 of 10
+    sentences of unconstrained model prose have; one in 50 has 6, the number of the paper's figure 4.
     """
     kinds = [" ".join(words).encode("ascii", "replace").translate(_KINDS) for words in text.sentence_forms]
     counts = [len(_CLUSTER.findall(sentence)) for sentence in kinds]
