@@ -44,7 +44,7 @@ def resolve(path: str | os.PathLike[str]) -> Path:
 def unknown(what: str, got: object, known: Iterable[str]) -> str:
     """The message for a name that is not there, with the nearest known one or, where none is near, all of them."""
     names = list(known)
-    near = difflib.get_close_matches(str(got), names, n=1, cutoff=0.5)
+    near = [n for n in names if n.lower() == str(got).lower()] or difflib.get_close_matches(str(got), names, 1, 0.5)
     hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names) or 'none'}"
     return f"{what} {got!r} is not known{hint}"
 

@@ -113,6 +113,8 @@ def test_B001_an_unknown_id_is_an_error_and_no_pass():
     """thinking-machines-lab/tinker-cookbook#897."""
     with pytest.raises(KeyError, match="constraint 'L9' is not known; did you mean 'L"):
         CONSTRAINTS["L9"]
+    with pytest.raises(KeyError, match="constraint 's1' is not known; did you mean 'S1'"):
+        CONSTRAINTS["s1"]
     with pytest.raises(KeyError, match=f"known: {', '.join(CONSTRAINTS)}"):
         CONSTRAINTS["?"]
 

@@ -142,6 +142,18 @@ def test_a_stream_is_its_name() -> None:
     assert len({stream(*name).random() for name in names}) == len(names)
 
 
+def test_B072_a_stream_is_the_same_in_every_process() -> None:
+    """ray-project/ray#59662: the built-in hash is salted for each process."""
+    program = "from cdct.core import stream; print(stream('CSE', 4, 17).integers(0, 2**32, 3).tolist())"
+    drawn = {
+        subprocess.run(
+            [sys.executable, "-c", program], env=os.environ | {"PYTHONHASHSEED": salt}, capture_output=True, check=True
+        ).stdout
+        for salt in ("1", "2")
+    }
+    assert drawn == {f"{stream('CSE', 4, 17).integers(0, 2**32, 3).tolist()}\n".encode()}
+
+
 def test_a_draw_elsewhere_moves_nothing() -> None:
     alone = [stream("items", k).random() for k in range(3)]
     one = stream("items", 0)

@@ -74,6 +74,11 @@ def test_a_scene_relates_two_different_pairs():
         assert all(len(pair) == 2 and pair <= set(made["objects"]) for pair in pairs)
 
 
+def test_relations_say_nothing_of_sizes_and_hold_in_one_direction():
+    """A huge thing is not inside a tiny one; what is above, below, behind or beyond another may have any size."""
+    assert set(vocabulary("relations")) == {"above", "below", "behind", "beyond"}
+
+
 @pytest.mark.parametrize("made", [scene, race, grid])
 def test_what_is_drawn_depends_on_the_stream_alone_and_varies(made):
     drawn = [str(made(stream("puzzles", number))) for number in range(50)]

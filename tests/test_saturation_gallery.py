@@ -45,6 +45,12 @@ def test_check_all_says_what_it_found():
     assert check_all("Rain.", []).empty
 
 
+@pytest.mark.parametrize("pair", [("S1",), "S1", ("S1", {"n": 3}, 2), 7])
+def test_a_constraint_is_an_id_and_its_parameters(pair):
+    with pytest.raises(ValueError, match="check_all: a constraint is an id and its parameters, as in"):
+        check_all("Rain fell.", [pair])
+
+
 @pytest.mark.parametrize(("constraint", "error"), [(("Z1", {}), KeyError), (("S1", {"n": 0}), ValueError)])
 def test_what_can_not_be_checked_is_an_error(constraint, error):
     with pytest.raises(error):
@@ -170,6 +176,6 @@ def test_the_block_in_the_guide_is_a_constraint():
     names = {"constraint": constraint, "whole": whole, "counted": counted, "Text": Text, "Verdict": Verdict}
     exec(compile(block, "CONTRIBUTING.md", "exec"), names)
     made = names["question_count"]
-    assert made.id not in CONSTRAINTS
+    assert made.id not in CONSTRAINTS or CONSTRAINTS[made.id].template == made.template, "choose a free id"
     assert made.instruction(n=2) == "Exactly 2 sentences of your reply must end with a question mark."
     assert [made.check(text, **params).passed for text, params, _ in made.examples] == [True, True, False, False]

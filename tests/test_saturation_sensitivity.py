@@ -183,6 +183,16 @@ def test_nothing_scored_is_nan():
     assert (found["n"], found["n_unscored"]) == (0, 2)
 
 
+def test_a_reading_that_finds_nothing_else_has_no_estimate():
+    found = sensitivity(readings(frame("Rain fell. Roads shone.", "Snow fell."), ["S2"])).set_index("reading")
+    assert found.loc[FIRST, ["estimate", "low", "high"]].isna().all()
+    assert found.loc[FIRST, ["n", "n_differ", "to_pass", "to_fail"]].tolist() == [2, 0, 0, 0]
+    tagged = frame("Rain fell. <answer>Rain fell.</answer>", "Snow fell.")
+    found = sensitivity(readings(tagged, ["S2"])).set_index("reading")
+    assert found.loc[WHOLE, ["n", "n_differ"]].tolist() == [2, 1]
+    assert found.loc[WHOLE, "estimate"] >= 0
+
+
 def test_no_rows_give_no_cells():
     assert sensitivity(readings(frame())).empty
 

@@ -19,12 +19,17 @@ def check_all(reply: str | Text, constraints: Iterable[tuple[str, Mapping[str, A
     """One row per constraint (an id and its parameters), in the order given; two of one type are two rows.
 
     Columns: `COLUMNS`. The mean of `passed` is the share of constraints kept, its `all()` whether every one is. The
-    reply is parsed once. KeyError for an unknown id, ValueError for a bad parameter.
+    reply is parsed once. KeyError for an unknown id, ValueError for a bad parameter or pair.
     """
     import pandas as pd
 
     text, rows = Text.of(reply), []
-    for number, (id, params) in enumerate(constraints, start=1):
+    for number, pair in enumerate(constraints, start=1):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ValueError(
+                f"check_all: a constraint is an id and its parameters, as in ('S1', {{'n': 50}}), got {pair!r}"
+            )
+        id, params = pair
         kind = CONSTRAINTS[id]
         verdict = kind.check(text, **params)
         judged = (verdict.passed, verdict.score, verdict.detail, ", ".join(verdict.flags))

@@ -1,6 +1,7 @@
 """The constraints as people read them: HTML printed from the registry. Everything in it is escaped and nothing loads.
 
-What offends is marked by colour and underlined; a verdict is a sign and a word, so no reader needs the colour.
+What offends is marked by colour and underlined, or the last unit where some are missing; a verdict is a sign and a
+word, so no reader needs the colour.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ def gallery(dimension: str, seed: int = 0) -> HTML:
 
 
 def shown(reply: str, id: str, params: Mapping[str, Any]) -> HTML:
-    """A reply with its verdict by one constraint, and what offends marked. KeyError, ValueError as `check` raises."""
+    """A reply with its verdict by one constraint, and marked what offends or is the last where some are missing.
+
+    KeyError and ValueError as `check` raises them.
+    """
     from IPython.display import HTML
 
     kind = CONSTRAINTS[id]

@@ -6,6 +6,7 @@ Each constraint is checked on each reply as it is scored, and again under each o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan, nan
 from typing import TYPE_CHECKING
 
 from cdct.core import Verdict, stream, to_json, unknown
@@ -141,8 +142,9 @@ def sensitivity(rows: pd.DataFrame, by: Sequence[str] = ("constraint", "reading"
 
     Columns: `by`, estimate, low, high, n, n_unscored, n_differ (checks whose reading found other words or sentences),
     to_pass, to_fail (verdicts that change, by what they become), scores_changed (the share of scores that do), method.
-    The interval is exact where a reply stands once in a cell; else it rests on the spread between replies. Replies to
-    one prompt, or of one model, are taken as independent: it speaks of replies like these, in this mixture.
+    Where no reading finds anything else (n_differ is 0) there is no estimate: NaN. The interval is exact where a reply
+    stands once in a cell; else it rests on the spread between replies. Replies to one prompt, or of one model, are
+    taken as independent: it speaks of replies like these, in this mixture.
     """
     import pandas as pd
 
@@ -150,14 +152,17 @@ def sensitivity(rows: pd.DataFrame, by: Sequence[str] = ("constraint", "reading"
     for names, cell in rows.groupby(list(by), sort=False, observed=True):
         found = cell[cell["changed"].notna()]
         share = mean(found["changed"].to_numpy(dtype=float), found["reply"].to_numpy(), (0.0, 1.0))
+        if not found["differs"].any():  # nothing was tried, so that no change says nothing
+            share = share._replace(estimate=nan, low=nan, high=nan, method="the reading finds nothing else")
         moved = found[found["changed"] == 1]
+        moves = float((found["score"] != found["other_score"]).mean())
         to_pass = int(moved["other_passed"].astype(bool).sum())
         out.append(
             dict(zip(by, names, strict=True))
             | {"estimate": share.estimate, "low": share.low, "high": share.high}
             | {"n": share.n, "n_unscored": len(cell) - len(found), "n_differ": int(found["differs"].sum())}
             | {"to_pass": to_pass, "to_fail": len(moved) - to_pass}
-            | {"scores_changed": float((found["score"] != found["other_score"]).mean()), "method": share.method}
+            | {"scores_changed": nan if isnan(share.estimate) else moves, "method": share.method}
         )
     columns = ["estimate", "low", "high", "n", "n_unscored", "n_differ", "to_pass", "to_fail", "scores_changed"]
     return pd.DataFrame(out, columns=[*by, *columns, "method"])

@@ -87,16 +87,21 @@ def _add(found: list[Integer], view: View, start: int, end: int) -> None:
 
 
 _GAP = r"[ \t\u00a0\u2009\u202f]{0,20}"
-_DIGITS = r"(?:\d{1,3}(?:,\d{3}){1,6}(?![\d,]\d)|\d{1,40})(?!\d)(?:\.\d{1,40}(?!\d))?"
-_VALUE = rf"[-+−]?[$€£¥]?{_DIGITS}|\({_GAP}[-−]{_DIGITS}{_GAP}\)"
+_SPACE = "[\u00a0\u202f\u2009]"
+_DIGITS = (
+    rf"(?:(?:[1-9]\d{{0,2}}(?:(?:,\d{{3}}){{1,6}}|(?:{_SPACE}\d{{3}}){{1,6}})(?!(?:,|{_SPACE})?\d))|\d{{1,40}})(?!\d)"
+    r"(?:\.\d{1,40}(?!\d))?"
+)
+_VALUE = rf"[-+−]?(?:\\?[$€£¥])?{_DIGITS}|\({_GAP}[-−]{_DIGITS}{_GAP}\)"
 _TIMES = r"\\?\*|[×·∙⋅]|\\times|\\cdot|[xX](?=[ \t]{0,20}[-+(\d])"
 _EQUATION = re.compile(
-    rf"(?<![\w\\])(?<!\d\.)(?P<left>{_VALUE}){_GAP}(?P<operator>{_TIMES}|[-+−–/÷]|\\div){_GAP}(?P<right>{_VALUE})"
+    rf"(?<![\w\\])(?<!\d\.)(?!(?<=\d,)\d{{3}}(?!\d))(?!(?<=\d{_SPACE})\d{{3}}(?!\d))"  # within no longer number
+    rf"(?P<left>{_VALUE}){_GAP}(?P<operator>{_TIMES}|[-+−–/÷]|\\div){_GAP}(?P<right>{_VALUE})"
     rf"{_GAP}=={{0,1}}{_GAP}(?P<result>{_VALUE})",
     re.ASCII,
 )
-_EQUALS = re.compile(rf"[\d)]{_GAP}=={{0,1}}{_GAP}[-+−$€£¥(\d]", re.ASCII)
-_GOES_ON = re.compile(rf"{_GAP}(?:=|(?:{_TIMES}|[-+−–/÷^]){_GAP}[\d(])", re.ASCII)
+_EQUALS = re.compile(rf"[\d)]{_GAP}=={{0,1}}{_GAP}\\?[-+−$€£¥(\d]", re.ASCII)
+_GOES_ON = re.compile(rf"{_GAP}(?:=|(?:{_TIMES}|[-+−–/÷^]){_GAP}(?:\\?[$€£¥])?[\d(])", re.ASCII)
 _CAME_ON = re.compile(rf"(?:=|[\d)]{_GAP}(?:[-+*/×÷·∙⋅−–^xX]|\\times|\\cdot|\\div)){_GAP}\Z", re.ASCII)
 _KINDS = {"−": "-", "–": "-", "÷": "/", "\\div": "/", "+": "+", "-": "-", "/": "/"}
 
@@ -104,7 +109,8 @@ _KINDS = {"−": "-", "–": "-", "÷": "/", "\\div": "/", "+": "+", "-": "-", "
 def equations(view: View) -> list[Equation]:
     r"""The equations "a op b = c" of a text, in order, each on one line.
 
-    Numbers are integers or decimals, with thousands commas, a sign or a currency sign; operators are + - − – * × · x
+    Numbers are integers or decimals, with thousands commas or spaces as in `integers`, a sign or a currency sign, which
+    may have a backslash; operators are + - − – * × · x
     / ÷ and \times, \cdot, \div. One that goes on on either side ("1 + 2 + 3 = 6", "1 + 1 = 2 = 2", "x = 1 + 1 = 2")
     is a chain.
     """
@@ -133,4 +139,4 @@ def _fraction(number: str) -> Fraction:
     return Fraction(number.translate(_PLAIN_NUMBER))
 
 
-_PLAIN_NUMBER = str.maketrans({"−": "-", **dict.fromkeys("()$€£¥, \t\u00a0\u2009\u202f")})
+_PLAIN_NUMBER = str.maketrans({"−": "-", **dict.fromkeys("\\()$€£¥, \t\u00a0\u2009\u202f")})
