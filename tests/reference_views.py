@@ -1,7 +1,8 @@
 r"""A slow second reading of a reply's views, line by line, from the rules in words and with no parse in common.
 
 JSON objects are cut out first (one character stands for each), then every line is given a kind, then marks are taken
-off, then lines become paragraphs and tokens sentences.
+off, then lines become paragraphs and tokens sentences. Which words are abbreviations, and which often start a sentence,
+is a list and no rule: it is the package's own.
 """
 
 from __future__ import annotations
@@ -10,28 +11,21 @@ import json
 import re
 import unicodedata
 
+from cdct.text.boundaries import _ETC as LOWER_GOES_ON
+from cdct.text.boundaries import _LETTERED as LETTERED
+from cdct.text.boundaries import _MONTHS as MONTHS
+from cdct.text.boundaries import _NEVER as ALWAYS
+from cdct.text.boundaries import _NUMBERED as BEFORE_DIGITS
+from cdct.text.boundaries import _OFTEN as OFTEN
+from cdct.text.boundaries import _SHORT as KNOWN
+from cdct.text.boundaries import _STARTERS as STARTERS
+from cdct.text.boundaries import _TIMES as TIMES
+from cdct.text.boundaries import _TITLES as TITLES
+
 HOLD = 0xF0000
 """The first of the characters that stand for JSON objects."""
 ENDS = ".!?…。！？"
 CLOSERS = "\"'”’»›)]}*_`~†‡¹²³⁰⁴⁵⁶⁷⁸⁹"
-SHORT = set(
-    """mr mrs ms messrs mme dr prof e.g i.e eg ie cf viz vs gen lt sgt capt cmdr col rev hon gov sen rep pres supt maj int ext
-    st mt ft jr sr inc ltd co corp bros dept univ assn est ave blvd rd al approx ca eds gmbh plc llc phd""".split()
-)
-ALWAYS = set("mr mrs ms messrs mme dr prof e.g i.e eg ie cf viz vs".split())
-CAPITAL = set("INT EXT Gen Lt Sgt Capt Cmdr Col Rev Hon Gov Sen Rep Pres Supt Maj".split())
-BEFORE_DIGITS = set("no nos nr fig figs eq eqs sec secs ch chap vol vols pp p art ver v par pt approx ca c est".split())
-MONTHS = set("Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec".split())
-LOWER_GOES_ON = set("etc misc min max hr hrs oz lb lbs".split())
-LETTERED = set("vitamin plan grade type option class group team section part point letter version".split())
-STARTERS = set(
-    """a an the this that these those it he she they we you i in on at by for from with to of as and but or nor so yet if
-    when while after before since because although though however therefore thus then there here what who where why how
-    which each every some many most all both not now today tomorrow yesterday his her its their our my your one two three
-    another other others such no yes it's i'm i'll he's she's they're we're let let's can could would should will may might
-    do does did is are was were has have had please once until unless despite during under over also finally first next only
-    even just still meanwhile instead moreover furthermore additionally""".split()
-)
 
 
 def normal(reply: str) -> str:
@@ -156,7 +150,9 @@ def kinds(lines: list[str]) -> list[str]:
             if not quoted:
                 end = item_end(lines, at)
                 found[at:end] = ["bullet"] * (end - at)
-        elif (number := NUMBER.match(inner if quoted else line)) and (quoted or not wraps(number, last, above, lines, at)):
+        elif (number := NUMBER.match(inner if quoted else line)) and (
+            quoted or not wraps(number, last, above, lines, at)
+        ):
             found[at] = "numbered"
             last = last if quoted else int(number[1] or number[2] or 0)
         else:
@@ -240,6 +236,8 @@ def unmarked(text: str) -> str:
     text = re.sub(r"(?<![`\\])(`+)(?!`)(.*?)(?<!`)\1(?!`)", keep, text, flags=re.DOTALL)
     star = r"(?<![*\\])(\*{1,3})(?![*\s])([^*]+?)(?<![*\s])\1(?!\*)"
     line = r"(?<![\w\\])(_{1,3})(?![_\s])([^_]+?|[^_]+?(?:\w_+\w[^_]*?)+)(?<![_\s])\1(?!\w)"
+    text = re.sub(r"(?<!\*)\*{3}(?!\s)([^*]+)\*([^*]+)\*\*(?!\*)", r"\1\2", text)
+    text = re.sub(r"(?<!\*)\*\*(?!\s)([^*]+)\*([^*]+)\*{3}(?!\*)", r"\1\2", text)
     loose = r"(?<![*\\])(\*{2})(?![*\s])(.+?)(?<![*\s])\1(?!\*)"
     for pattern in (star, line, star, loose):
         before = ""
@@ -310,8 +308,8 @@ class Views:
                 found += sentences(tokens)
                 tokens = []
             for piece in without_numbers(line, kind == "numbered"):
-                tokens += "".join(char for char in piece if not held(char)).split()
-                if piece is not None and piece.endswith("\n"):
+                tokens += re.sub("([。！？]+)", r"\1 ", "".join(char for char in piece if not held(char))).split()
+                if piece.endswith("\n"):
                     found += sentences(tokens)
                     tokens = []
             tail = line.rstrip(" \t.,;")
@@ -398,18 +396,18 @@ def ends_after(before: list[str], after: list[str]) -> bool:
         return stem[-1:] == "n" and stem[-2:-1].isalpha()
     if run != ".":
         return not (first.islower() and (run.endswith("..") or "…" in run))
-    if opening[:1] == "." or after[0][:1] == ".":
-        return not after[0].strip(".") == "" and False
+    if opening[:1] == "." and opening == after[0]:  # a spaced row of full stops
+        return opening.lstrip(".") != "" and len(opening) > 1
     if not stem:
         return not first.islower()
     piece = stem.rsplit("-", 1)[-1]
-    stem = piece if "." in piece or piece.lower() in SHORT else stem
+    stem = piece if "." in piece or piece.lower() in KNOWN else stem
     low = stem.lower()
     if low in ALWAYS or (first.isdigit() and (low in BEFORE_DIGITS or stem in MONTHS)):
         return False
     if re.fullmatch(r"[A-Za-z]{1,2}(\.[A-Za-z]{1,2})+", stem):
         if low in ("a.m", "p.m"):
-            return not first.islower() and not re.match(r"(\w+day|[ecmp][sd]?t|gmt|utc)$", word)
+            return not first.islower() and word not in TIMES
         return not first.islower() and word in STARTERS
     if len(stem) == 1:
         if not any(map(wordlike, before[:-1])):
@@ -418,8 +416,8 @@ def ends_after(before: list[str], after: list[str]) -> bool:
             return stem != "v" or word in STARTERS
         if before[-2].lower().strip(CLOSERS + "(\"“'") in LETTERED:
             return not first.islower()
-        alone = len(after[0]) == 1
+        alone = len(opening) == 1
         return first.isdigit() or (not first.islower() and (alone or word in STARTERS))
-    if low in SHORT and (low not in {one.lower() for one in CAPITAL} or stem in CAPITAL):
+    if low in OFTEN or stem in TITLES:
         return not first.islower() and word in STARTERS
     return not (low in LOWER_GOES_ON and first.islower())
