@@ -1,7 +1,7 @@
 """Slow second readings of the constraints, by other ways than the package's: from the rules, with no parse in common.
 
-`Plainly` reads replies that hold no blocks and no doubtful full stops (`doubtful` says why one is out of its reach). A
-reference takes it and the parameters and gives the score as an exact fraction; 1 is a pass.
+A reference takes a reply as `Plainly` reads it and the parameters, and gives the score as an exact fraction; 1 is a
+pass.
 """
 
 from __future__ import annotations
@@ -12,25 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import groupby
 
-BLOCKS = re.compile(
-    r"(?m)^[ \t]*(?:[-+*•◦▪‣>#|=~]|\(?(?:\d+|[A-Za-z]|[ivxIVX]+)[.):]|```)|[|{}`*_#<>\\]|https?:|&#?\w+;"
-)
-DOUBTS = {
-    "a block, a mark or an escape": BLOCKS,
-    "an abbreviation or an initial": re.compile(r"(?:\b\w{1,4}|\.\w+|\d)[.](?!\n\n|\Z)(?=[\s\"'”’)\]])"),
-    "an end mark before a lower-case word or a digit": re.compile(r"[.!?…][\"'”’)\]]*\s+[^\sA-Z\"'“‘(\[]"),
-    "a spaced end mark or a row of them": re.compile(r"\s[.!?…]|[.!?…]{2}|[.!?…][\"'”’)\]]+\s+[a-z]"),
-    "a letter or end mark of another script": re.compile(r"[。！？\u0250-\u1fff\u2c00-\ufaff]|[^\x00-\uffff]"),
-}
-
-
-def doubtful(reply: str) -> str:
-    """Why `Plainly` might read the reply otherwise than the package, or "" when it may not."""
-    return next((why for why, pattern in DOUBTS.items() if pattern.search(reply)), "")
-
-
-def alphanumeric(char: str) -> bool:
-    return unicodedata.category(char)[0] in "LN"
+from reference_views import Views, alphanumeric, wordlike
 
 
 def bare(word: str) -> str:
@@ -44,44 +26,16 @@ def form(word: str) -> str:
 
 
 class Plainly:
-    """A reply read by plain means: white space, blank lines, and end marks before white space."""
+    """A reply read slowly: the plain view as `text`, its words and their forms, and the paragraphs of its prose."""
 
     def __init__(self, reply: str) -> None:
-        reply = re.sub("\r\n|\r", "\n", unicodedata.normalize("NFC", reply))
-        while reply and reply[0].isspace():
-            reply = reply[1:]
-        while reply and reply[-1].isspace():
-            reply = reply[:-1]
-        self.text = reply
-        self.words = self.words_of(reply)
+        views = Views(reply)
+        self.raw = reply
+        self.text = views.plain
+        self.words = [token for token in re.findall(r"\S+", views.plain) if wordlike(token)]
         self.forms = [form(word) for word in self.words]
-        self.paragraphs: list[list[list[str]]] = []
-        block: list[str] = []
-        for line in [*reply.split("\n"), ""]:
-            if line.strip():
-                block.append(line)
-            else:
-                sentences = self.sentences_of("\n".join(block))
-                self.paragraphs += [sentences] if sentences else []
-                block = []
+        self.paragraphs = views.paragraphs
         self.sentences = [sentence for paragraph in self.paragraphs for sentence in paragraph]
-
-    @staticmethod
-    def words_of(text: str) -> list[str]:
-        return [token for token in re.findall(r"\S+", text) if any(map(alphanumeric, token))]
-
-    @classmethod
-    def sentences_of(cls, paragraph: str) -> list[list[str]]:
-        """The words of each sentence: one ends with a token that has an end mark behind its last letter."""
-        found, current = [], []
-        for token in re.findall(r"\S+", paragraph):
-            if any(map(alphanumeric, token)):
-                current.append(token)
-            tail = token.rstrip("\"'”’)]")
-            if current and tail and tail[-1] in ".!?…":
-                found.append(current)
-                current = []
-        return [*found, current] if current else found
 
 
 def near(found: int, wanted: int) -> Fraction:
@@ -103,16 +57,19 @@ def s6(reply: Plainly, n: int) -> Fraction:
 
 
 def l1(reply: Plainly, letter: str) -> Fraction:
+    """A character with an accent, in it or behind it, is another letter; ligatures hold the letters they fold into."""
     hits = 0
-    for char in reply.text:
-        hits += letter.lower() in char.casefold()
+    for char, behind in zip(reply.text, [*reply.text[1:], " "], strict=True):
+        parts = unicodedata.normalize("NFD", char.casefold())
+        accent = any(unicodedata.category(part) == "Mn" for part in parts)
+        hits += letter.lower() in parts and not accent and unicodedata.combining(behind) == 0
     return 1 - part(hits, len(reply.text))
 
 
 def whole(word: str, text: str) -> int:
     """How often the word stands by itself, by a pattern."""
     word, text = (re.sub("[’‘]", "'", part.casefold()) for part in (word, text))
-    return len(re.findall(r"(?<!\w)" + re.escape(word) + r"(?!\w)", text))
+    return len(re.findall(r"(?<![\w\u0300-\u036f])" + re.escape(word) + r"(?![\w\u0300-\u036f])", text))
 
 
 def l4(reply: Plainly, word: str) -> Fraction:

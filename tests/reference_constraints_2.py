@@ -1,13 +1,14 @@
 """Slow second readings of R1-R4, F1-F4, M1-M3, N1-N4 and O1-O4, from the rules, with no parse in common.
 
-A reference takes the reply and the parameters and gives the score as an exact fraction; 1 is a pass. What knows
-sentences or words reads them with `Plainly`, so `doubtful` says where it may be wrong; the others read characters.
+A reference takes the reply and the parameters and gives the score as an exact fraction; 1 is a pass. Sentences, words
+and the plain view come from `Plainly`, lists from `reference_lists`.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -15,17 +16,8 @@ from functools import lru_cache
 from typing import Any
 
 from reference_constraints import Plainly, form, near, part
-
-SENTENCES = {"R4", "F4", "M1", "O1", "O2", "O3", "O4"}
-"""The types that know sentences."""
-WORDS = {"M2", "M3"}
-"""The types that know words, but no sentences."""
-
-
-@lru_cache(maxsize=8)
-def normal(reply: str) -> str:
-    return unicodedata.normalize("NFC", reply).replace("\r\n", "\n").replace("\r", "\n").strip()
-
+from reference_lists import numbered, runner
+from reference_views import LIST, closes, fence_end, fence_mark, normal, unquoted
 
 # ----------------------------------------------------------------------------------------------------------- sentences
 
@@ -200,29 +192,46 @@ GAPS = " \t" + SPACES
 
 
 def number_left(text: str, i: int) -> tuple[int | None, int]:
-    """The whole number that ends before i, and where it starts."""
+    """The whole number that ends before i, groups of three joined, and where it starts, with its currency sign."""
     end = i
-    while digit(text, i - 1) or (i and text[i - 1] == "," and digit(text, i - 2) and digit(text, i)):
+    while digit(text, i - 1):
         i -= 1
-    value = text[i:end]
-    groups = value.split(",")
-    if not value or (len(groups) > 1 and not (len(groups[0]) < 4 and all(len(group) == 3 for group in groups[1:]))):
-        return None, i
-    if i and text[i - 1] == "." and digit(text, i - 2):
-        return None, i
-    return int("".join(groups)), i
+    first = i
+    while text[first - 1 : first] in (",", *SPACES) and digit(text, first - 2):
+        first -= 1
+        while digit(text, first - 1):
+            first -= 1
+    value = text[first:end]
+    groups = re.split(f"[,{SPACES}]", value)
+    alike = len({char for char in value if char not in "0123456789"}) == 1
+    three = len(groups[0]) < 4 and groups[0][:1] != "0" and all(len(group) == 3 for group in groups[1:])
+    if len(groups) > 1 and not (alike and three):
+        if len(groups[-1]) == 3:
+            return None, i
+        first, value = i, text[i:end]
+    if not value or (first and text[first - 1] == "." and digit(text, first - 2)):
+        return None, first
+    if text[first - 1 : first] in ("$", "€", "£", "¥"):
+        first -= 1 + (text[max(0, first - 2) : first - 1] == "\\")
+    return int("".join(char for char in value if char in "0123456789")), first
 
 
 def number_right(text: str, i: int) -> tuple[int | None, int]:
     """The whole number that starts at i, after a sign, and where it ends."""
     sign = -1 if text[i : i + 1] in ("-", "−") else 1
     i += text[i : i + 1] in ("-", "−", "+")
+    i += re.match(r"(?:\\?[$€£¥])?", text[i : i + 2]).end()
     start = i
-    while digit(text, i) or (text[i : i + 1] == "," and all(digit(text, i + j) for j in (1, 2, 3))):
+    while digit(text, i):
         i += 1
-    if start == i or (text[i : i + 1] == "." and digit(text, i + 1)):
+    if i == start:
         return None, i
-    return sign * int(text[start:i].replace(",", "")), i
+    grouped = re.match(f"[1-9][0-9]{{0,2}}(?:(?:,[0-9]{{3}})+|(?:[{SPACES}][0-9]{{3}})+)(?![0-9])", text[start:])
+    if grouped and not re.match(f"[,{SPACES}]?[0-9]", text[start + grouped.end() :]):
+        i = start + grouped.end()
+    if text[i : i + 1] == "." and digit(text, i + 1):
+        return None, i
+    return sign * int("".join(char for char in text[start:i] if char in "0123456789")), i
 
 
 def back(text: str, i: int) -> int:
@@ -281,26 +290,26 @@ def n4(text: str, n: int) -> Fraction:
 
 @lru_cache(maxsize=8)
 def fenced(text: str) -> tuple[list[tuple[str, bool, list[str]]], list[str | None]]:
-    """The fences as (mark, closed, lines), and the lines with None for those in a fence."""
+    """The fences as (mark, closed, lines), and the lines with None for those in a fence; an item holds its fence."""
+    lines, at = text.split("\n"), 0
     fences: list[tuple[str, bool, list[str]]] = []
     outside: list[str | None] = []
-    mark, inner = "", []
-    for line in text.split("\n"):
-        bare = line.strip()
-        run = len(bare) - len(bare.lstrip(bare[:1])) if bare else 0
-        if mark:
-            outside.append(None)
-            if bare and not bare.strip(mark[0]) and run >= len(mark):
-                fences.append((mark, True, inner))
-                mark = ""
-            else:
-                inner.append(line)
-        elif run >= 3 and bare[0] in "`~" and (bare[0] == "~" or "`" not in bare[run:]):
-            mark, inner = bare[:run], []
-            outside.append(None)
-        else:
+    while at < len(lines):
+        line = lines[at]
+        item = None if fence_mark(line) else re.match(r"\s*" + LIST, line)
+        quoted = line.lstrip().startswith(">")
+        mark = fence_mark(unquoted(line) if quoted else line[item.end() :] if item else line)
+        if not mark:
             outside.append(line)
-    return [*fences, (mark, False, inner)] if mark else fences, outside
+            at += 1
+            continue
+        end = fence_end(lines, at, mark, quoted, bool(item))
+        own = [unquoted(one) if quoted else one for one in lines[at + 1 : end]]
+        closed = bool(own) and closes(own[-1], mark)
+        fences.append((mark, closed, own[:-1] if closed else own))
+        outside += [" ".join([line, *own]) if item else None, *[None] * (end - at - 1)]
+        at = end
+    return fences, outside
 
 
 def f3(text: str, n: int) -> Fraction:
@@ -461,30 +470,12 @@ def kept(own: dict[str, list[str]]) -> Callable[[list[str]], bool]:
     return keeps
 
 
-CARDINALS = ["one", "two", "three", "four", "five", "six"]
-ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth"]
-
-
 def r2(text: str, comparisons: list, order: list) -> Fraction:
-    """Reads lists of one shape only: tokens that are a number with its marks, or in words, then a name."""
-    best, lists, current = Fraction(0), [], []
-    tokens = text.split()
-    for i, token in enumerate(tokens[:-1]):
-        bare = token.strip("().:,").lower()
-        number = int(bare) if bare.isascii() and bare.isdigit() else 0
-        for spelled in (CARDINALS, ORDINALS):
-            number = spelled.index(bare) + 1 if bare in spelled else number
-        if number:
-            if number != len(current) + 1:
-                current = []
-            if number == len(current) + 1:
-                if not current:
-                    lists.append(current)
-                current.append(tokens[i + 1].strip(".,;*").lower())
-    wanted = [name.lower() for name in order]
-    for found in lists:
-        right = part(sum(a == b for a, b in zip(found, wanted, strict=False)), max(len(found), len(wanted)))
-        if sorted(found) == sorted(wanted):
+    wanted, best = [name.lower() for name in order], Fraction(0)
+    for items in numbered(text):
+        read = [runner(item, wanted) for item in items]
+        right = part(sum(a == b for a, b in zip(read, wanted, strict=False)), max(len(read), len(wanted)))
+        if sorted(read) == sorted(wanted):
             return right
         best = max(best, right)
     return best
@@ -515,7 +506,7 @@ REFERENCE_2: dict[str, Callable[..., Fraction]] = {
 
 def reference_2(id: str, reply: str, params: dict) -> Fraction:
     """The score of a reply; without a letter or digit it is 0 but for F2 and F3, which count more than words."""
-    text = normal(reply)
+    text = plainly(reply).text if id[0] == "N" or id == "R2" else normal(reply)
     if id not in ("F2", "F3") and not any(unicodedata.category(char)[0] in "LN" for char in text):
         return Fraction(0)
     return REFERENCE_2[id](text, **params)
