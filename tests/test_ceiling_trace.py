@@ -435,8 +435,12 @@ def test_when_a_text_ends_inside_a_structure(text: str, unfinished: bool) -> Non
 @pytest.mark.parametrize(
     ("text", "steps", "answer"),
     [
-        # said as a step or as the answer it is the state, as an item of the list of operations it is none
-        ("Step 1: E and J are now rivals\n\nANSWER: E and J are now rivals", {1: "EJ:rival"}, "EJ:rival"),
+        # only as the answer it may be the state
+        ("Step 1: E and J are now rivals\n\nANSWER: E and J are now rivals", {}, "EJ:rival"),
+        ("### Step 1\n**E and J are now rivals.**\nANSWER: EJ:rival", {}, "EJ:rival"),
+        ("State 1: E and J are now rivals\nState 2: EJ:rival, AB:ally", {2: "EJ:rival, AB:ally"}, None),
+        ("Step 1: A and B are now allies\nStep 2: B and C are now rivals\nANSWER: AB:ally", {}, "AB:ally"),
+        ("Step 1: A and B are now allies (AB:ally)\nStep 2: none", {1: "AB:ally", 2: "none"}, None),
         ("1. E and J are now rivals\n2. A and B are now allies\nANSWER: EJ:rival", {}, "EJ:rival"),
         ("Operation 1: E and J are now rivals\nANSWER: EJ:rival", {}, "EJ:rival"),
         ("1. E and J are now rivals: EJ:rival\n2. A and B are now allies", {1: "EJ:rival"}, None),
@@ -447,7 +451,7 @@ def test_when_a_text_ends_inside_a_structure(text: str, unfinished: bool) -> Non
         ),
     ],
 )
-def test_an_operation_in_words_is_a_state_where_a_state_is_asked_for(
+def test_an_operation_in_words_is_no_state_of_a_step(
     text: str, steps: dict[int, str], answer: str | None
 ) -> None:
     read, d3 = read_reply("D3", text), DOMAINS["D3"].read

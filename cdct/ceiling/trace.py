@@ -97,9 +97,8 @@ def _trace(domain: Domain, text: str, labels: list[Label]) -> tuple[dict[int, St
             until = next((label.start for label in labels if label.kind == "answer"), len(text))
             labels = sorted([*labels, *numbers_of(text[:until])])
         found = [block for block in _blocks(domain, text, labels, kind) if block.label.number]
-        # an operation that is restated under its own number is no state
-        none = {"absent", "told"} if kind in ("operation", "number") else {"absent"}
-        read = [block for block in found if not none & set(block.reading.flags)]
+        # an operation that is restated is no state, whatever the label
+        read = [block for block in found if not {"absent", "told"} & set(block.reading.flags)]
         if read:
             break
         empty = ["steps_empty"] if found and kind == NOUNS[0] else empty

@@ -39,7 +39,7 @@ class Reading:
 
     Of a state that was read: layout (spacing, quotes, brackets, separators, lines, markdown, JSON), order (keys, pairs,
     or the two agents of a pair in another order), wording (a relation in another form, or pairs listed as having none),
-    told (in the words of an operation, which may be restated), repeated (something twice, with the same value),
+    told (in the words of one operation, which a step only restates), repeated (something twice, with the same value),
     prose (other words around it), several (more than one state: the last was taken). No flag: the text is canonical.
 
     Where there is no state, one reason: absent (nothing like a state), shape (begun, but not whole or not of the right
