@@ -105,12 +105,39 @@ def _is_sentence(part: re.Match[str]) -> bool:
     return (part[4] or "").startswith("are")
 
 
+def _restates(run: Sequence[re.Match[str]], body: str) -> bool:
+    """Whether among sentences one is an operation that the others leave out: then none of them says if it is in force.
+
+    The first or the last one, told apart from the others by the word "now", or all on the line of a label.
+    """
+    if len(run) < 2 or not _is_sentence(run[0]):
+        return False
+    now = ["now" in part[4] for part in run]
+    for place, other in ((0, 1), (-1, -2)):
+        one, two = sorted((run[place], run[other]), key=re.Match.start)
+        gap = body[one.end() : two.start()]
+        apart = "\n" in gap if place or now[other] else _OVER.match(gap)
+        if now[place] and apart and not (now[other] and (place or "\n" in body[: one.start()])):
+            others = run[1:] if place == 0 else run[:-1]
+            if pair_of(*run[place].group(1, 2)) not in {pair_of(*part.group(1, 2)) for part in others}:
+                return True
+    return False
+
+
+def _is_told(run: Sequence[re.Match[str]], one: Relations | str, state: Relations) -> bool:
+    """Whether a run is one operation whose relation a later list has, too."""
+    told = len(run) == 1 and "now" in (run[0][4] or "")
+    return told and not isinstance(one, str) and one.items() <= state.items()
+
+
 def _relations(run: Sequence[re.Match[str]], body: str) -> Relations | str:
     """The relations that a run of pairs states, undetermined ones as "none", or the reason why there are none."""
     before = max(0, run[0].start() - 25), run[0].start()
     own = run[0][3] is not None or run[0][4]
     if _BARE.search(body, *before) or _MORE.match(body, run[-1].end()) or (not own and _UNDER.search(body, *before)):
         return "shape"
+    if _restates(run, body):
+        return "ambiguous"
     stated: Relations = {}
     for part in run:
         kind = _FORMS.get((part[3] or part[5] or "").lower())
@@ -166,7 +193,8 @@ def read(text: str) -> Reading:
     run, stated = found[-1], lists[-1]
     if isinstance(stated, str):
         return Reading(None, (stated,))
-    if _elsewhere(found, whole) - set(stated) or (_is_sentence(run[0]) and any(one != stated for one in lists)):
+    others = [one for parts, one in zip(found[:-1], lists, strict=False) if not _is_told(parts, one, stated)]
+    if _elsewhere(found, whole) - set(stated) or (_is_sentence(run[0]) and any(one != stated for one in others)):
         return Reading(None, ("ambiguous",))
     state = {pair: kind for pair, kind in sorted(stated.items()) if kind != "none"}
     flags = ["layout"] if text.strip() != render(state) else []
