@@ -665,6 +665,46 @@ def test_what_is_read_as_what(name: str, text: str, expected: str | None, flag: 
         assert len(reading.flags) == 1
 
 
+SIDE_BY_SIDE = {
+    **{"cells": "| 2 | {} | {} |", "bar": "{} | {}", "fences": "```\n{}\n```\n```\n{}\n```"},
+    **{"fences and a word": "```\n{}\n``` becomes\n```\n{}\n```", "brackets": "[{}] [{}]", "braces": "{{{}}}, {{{}}}"},
+    **{"brackets on lines": "[{}]\n[{}]", "one bracket": "({}; {})", "slash": "{} / {}", "dash": "{} - {}"},
+    **{"lines": "{}\n{}", "apart": "{}\n\n{}", "bullets": "- {}\n- {}", "and": "{} and {}", "semicolon": "{}; {}"},
+}
+BEFORE = "AB:ally, AC:rival, BC:rival"
+
+
+@pytest.mark.parametrize("form", SIDE_BY_SIDE)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        *((BEFORE, BEFORE + ", DE:ally"), (BEFORE, BEFORE), ("AB:ally", "AB:ally, CD:rival"), ("none", "AB:ally")),
+        *((BEFORE, "AB:ally, AC:rival, DE:ally"), (BEFORE, "AC:rival, BC:rival, DE:ally"), (BEFORE, "AB:ally")),
+    ],
+)
+def test_of_a_state_before_and_one_after_no_pair_is_carried_over(form: str, before: str, after: str) -> None:
+    read = alliances.read
+    kept = read(before).state.items() <= read(after).state.items()  # type: ignore[union-attr]
+    found = read(SIDE_BY_SIDE[form].format(before, after)).state
+    assert found == (read(after).state if kept else None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "| 2 | AB:ally | CD:rival |",
+            "| 2 | AB:ally | C and D are now rivals | CD:rival |",
+            "```\nAB:ally\n```\nCD:rival",
+        ),
+        *("[AB:ally, AC:rival] [BC:rival]", "P01[AB:ally] P02[] P03[]\nP01[] P02[] P03[CD:rival]", "AB:ally\nAB:rival"),
+        "| 2 | C and D are now rivals | AB:ally | CD:rival |",
+    ],
+)
+def test_lists_of_different_pairs_are_not_joined(text: str) -> None:
+    assert alliances.read(text).state is None
+
+
 # -------------------------------------------------------------------------------------------------------- hostile texts
 
 PIECES = [
@@ -706,7 +746,27 @@ def test_any_text_is_read_as_a_state_or_a_reason(name: str, text: str) -> None:
         to_json(reading.state)
 
 
-PILES = ["(", "[[1,", "A:1,", "AB:ally,", "AB", "A ", "1 ", "-", " ", "1.\n", "`", "((1)", "none", "|-", "P01["]
+PILES = [
+    "AB:ally" + "]" * 999,
+    "AB:ally" + "|" * 999 + "\n",
+    "P01",
+    "AB:ally\n",
+    "(",
+    "[[1,",
+    "A:1,",
+    "AB:ally,",
+    "AB",
+    "A ",
+    "1 ",
+    "-",
+    " ",
+    "1.\n",
+    "`",
+    "((1)",
+    "none",
+    "|-",
+    "P01[",
+]
 
 
 @each_domain

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
-from cdct.ceiling.domains import Reading, runs, stands_alone, without_marks
+from cdct.ceiling.domains import BORDER, Reading, runs, stands_alone, without_marks
 
 Relations = dict[str, str]
 """Pairs of agents, letters in order, with their relation; those without one are left out."""
@@ -69,7 +69,13 @@ _MEMBER = re.compile(
     re.ASCII,
 )
 """A pair under a heading that says its relation, or a sign that there is none."""
-_SLOT = re.compile(r"\bP[ \t]?\d{1,2}\b[ \t]?[:=]?")
+_SLOT = re.compile(r"\bP[ \t]?(\d{1,2})\b[ \t]?[:=]?")
+_BRACKETS = re.compile(r"[\])}][^\[({\])}]*[\[({]")
+_BORDERS = (
+    *(re.compile(r"\n[ \t>]*\n"), re.compile(r"\n"), _BRACKETS),
+    *(re.compile(r"/"), re.compile(r";"), re.compile(r"-"), re.compile(r"\band\b"), re.compile(r"\|")),
+)
+"""What can part two lists, the clearest first."""
 _REMARK = re.compile(rf"\b(?!{_FORM})(?!and\b|are\b)[^\W\d_]*[a-z]{{2}}")
 _AROUND = " \t\r\n\"'`*_[](){}."
 
@@ -103,6 +109,44 @@ def _grouped(body: str) -> str | None:
 
 def _is_sentence(part: re.Match[str]) -> bool:
     return (part[4] or "").startswith("are")
+
+
+def _without_slots(text: str) -> tuple[str, bool]:
+    """A text without the numbers of slots, a border where they begin anew; whether it had any."""
+    last = 0
+
+    def mark(match: re.Match[str]) -> str:
+        nonlocal last
+        before, last = last, int(match[1])
+        return " " if last > before else BORDER
+
+    whole = _SLOT.sub(mark, text)
+    return whole, last > 0
+
+
+def _lists(run: Sequence[re.Match[str]], body: str, slots: bool) -> list[list[re.Match[str]]]:
+    """A run cut into the lists that it holds, such as a state before and one after.
+
+    One cell of a row is one list, and so is a bracket where one of them holds several pairs. Where a pair comes again
+    beyond any other border, that border parts lists, too; but not with another relation: that is a contradiction.
+    """
+    gaps = [body[one.end() : two.start()] for one, two in pairwise(run)]
+    cuts = {place for place, gap in enumerate(gaps, start=1) if "|" in gap and "\n" not in gap}
+    closed = [place for place, gap in enumerate(gaps, start=1) if _BRACKETS.search(gap)]
+    if not slots and closed and len(closed) < len(gaps):
+        cuts |= set(closed)
+    out = []
+    for begin, end in pairwise([0, *sorted(cuts), len(run)]):
+        borders: list[int] = []
+        seen: dict[str, int] = {}
+        for place in range(begin, end):
+            before = seen.setdefault(pair_of(run[place][1], run[place][2]), place)
+            if before < place and run[before].group(3, 5) == run[place].group(3, 5):
+                kind = next((kind for kind in _BORDERS if any(map(kind.search, gaps[before:place]))), None)
+                borders = [at + 1 for at in range(begin, end - 1) if kind and kind.search(gaps[at])]
+                break
+        out += [list(run[one:two]) for one, two in pairwise([begin, *borders, end])]
+    return out
 
 
 def _restates(run: Sequence[re.Match[str]], body: str) -> bool:
@@ -169,15 +213,16 @@ def read(text: str) -> Reading:
     core = text.strip(_AROUND)
     if core.lower() == "none" or (not core and ("[" in text or "{" in text)):
         return Reading({}, () if text.strip() == render({}) else ("layout",))
-    whole = _SLOT.sub(" ", text)
+    whole, slots = _without_slots(text)
     bare, remarks = without_marks(whole, _REMARK)
     body = _grouped(bare)
     if body is None:
         return Reading(None, ("shape",))
     found = [
-        list(parts)
+        parts
         for run in runs(_PART, body)
-        for _, parts in groupby(run, key=_is_sentence)  # a sentence before a list is none of it
+        for _, alike in groupby(run, key=_is_sentence)  # a sentence before a list is none of it
+        for parts in _lists(list(alike), body, slots)
     ]
     ends = {part.end() for run in found for part in run}
     if any(match.end() not in ends for match in _LOOSE.finditer(body)):

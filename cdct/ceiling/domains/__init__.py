@@ -97,6 +97,8 @@ DOMAINS = Registry("domain", load=_load)
 
 _MARKER = re.compile(r"^([ \t]{0,20}\*{0,3})\d{1,3}[.)][ \t]", re.MULTILINE)
 _FENCE = re.compile(r"^[ \t]{0,20}```[ \t]*\w{0,20}[ \t]*$", re.MULTILINE)
+BORDER = "¦"
+"""What a code fence becomes: no two parts of one state lie on both sides of it."""
 _REMARK = re.compile(r"\([^()]*\)")
 _PLAIN = re.compile(
     r"(?:[\s,;|/\\&\[\](){}\"'`*_#•·“”‘’，；、]|\band\b|[.。](?=\s|$|[\"'`*\])}])|:?-+:?(?=\s|\||$))*+", re.IGNORECASE
@@ -105,8 +107,11 @@ _PLAIN = re.compile(
 
 
 def without_marks(text: str, remark: re.Pattern[str]) -> tuple[str, bool]:
-    """`text` without code fences, numbers of list items and such remarks in brackets; whether it had a remark."""
-    text = _MARKER.sub(r"\1", _FENCE.sub("", text))
+    """`text` without numbers of list items and such remarks in brackets; whether it had a remark.
+
+    Code fences become `BORDER`.
+    """
+    text = _MARKER.sub(r"\1", _FENCE.sub(BORDER, text))
     cut = _REMARK.sub(lambda match: " " if remark.search(match[0]) else match[0], text)
     return cut, cut != text
 
