@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
-from cdct.ceiling.domains import BORDER, Reading, runs, stands_alone, without_marks
+from cdct.ceiling.domains import BORDER, OR, Reading, runs, stands_alone, undecided, without_marks
 
 Relations = dict[str, str]
 """Pairs of agents, letters in order, with their relation; those without one are left out."""
@@ -39,6 +39,7 @@ _PART = re.compile(
 )
 """Two agents and a relation: after a colon any word, so that a value that is none is not passed over."""
 _CHANGED = re.compile(rf"[\s\"'`*_]{{0,6}}(?:->|→|=)[\s\"'`*_]{{0,6}}{_FORM}")
+_OR = re.compile(rf"(?:{OR}|[\"'`*_]?[ \t]?\|[ \t]?[\"'`*_]?){_FORM}|[\s\"'`*_)]{{0,6}}\?")
 _BARE = re.compile(r"(?<![^\W_])[A-Z]{2,10}[\s,;&|\"'`*\])}]{1,9}(?:and\s)?\Z")
 """Agents before the first pair without a relation of their own: one value for several pairs."""
 _MORE = re.compile(
@@ -232,12 +233,14 @@ def read(text: str) -> Reading:
         if body == bare:
             return Reading(None, ("shape" if ":" in "".join(named) else "absent",))
         return Reading(None, ("ambiguous",)) if named else Reading({}, ("layout",))
-    if any(_CHANGED.match(body, run[-1].end()) for run in found):
+    if any(way.match(body, run[-1].end()) for run in found for way in (_CHANGED, _OR)):
         return Reading(None, ("shape",))
     lists = [_relations(run, body) for run in found]
     run, stated = found[-1], lists[-1]
     if isinstance(stated, str):
         return Reading(None, (stated,))
+    if any(undecided(one, run, body) for one, state in zip(found[-2:-1], lists[-2:-1], strict=True) if state != stated):
+        return Reading(None, ("ambiguous",))
     others = [one for parts, one in zip(found[:-1], lists, strict=False) if not _is_told(parts, one, stated)]
     if _elsewhere(found, whole) - set(stated) or (_is_sentence(run[0]) and any(one != stated for one in others)):
         return Reading(None, ("ambiguous",))
