@@ -578,6 +578,10 @@ READINGS: list[tuple[str, str, str | None, str]] = [
     ("D2", "A:1, B:2, C:3, D:12345, E:5, F:6, G:7", None, "shape"),
     ("D2", f"{SEVEN} -> A:7, B:1, C:2, D:", None, "shape"),
     ("D2", "A, B, C, D, E, F, G", None, "absent"),
+    ("D2", f"{SEVEN} but B:0", None, "conflict"),
+    ("D2", f"{SEVEN} -> B:9", None, "conflict"),
+    ("D2", f"B:0, then {SEVEN}, where B: 0 -> 2", SEVEN, "prose"),
+    ("D2", f"{OTHER}, or rather {SEVEN}", SEVEN, "several"),
     ("D3", "none", "none", ""),
     ("D3", "None.", "none", "layout"),
     ("D3", "{}", "none", "layout"),
@@ -665,6 +669,79 @@ def test_what_is_read_as_what(name: str, text: str, expected: str | None, flag: 
         assert len(reading.flags) == 1
 
 
+HEDGED = [
+    *(
+        ("D3", f"AB:ally{one}")
+        for one in (" or rival", "/rival", " / rival", ", or rival", " (or rival)", "|rival", "?")
+    ),
+    *(
+        ("D3", text)
+        for text in ("A and B are allies or rivals", "AB:ally or maybe rival, CD:rival", "AB:ally or AB:rival")
+    ),
+    *(
+        ("D3", text)
+        for text in ("either AB:rival or AB:ally", "A and B are either allies or rivals", "AB:ally and/or rival")
+    ),
+    *(("D3", text) for text in ("AB:ally (or maybe AB:rival)", "AB:ally, CD:ally or rival", "Are A and B allies? Yes")),
+    *(("D1", text) for text in (f"either {GRID} or {TURNED}", f"{GRID} or {TURNED}", f"{GRID} (or {TURNED})")),
+    *(
+        ("D1", text)
+        for text in ("[[1,2,3],[4,5,6],[7,8,9 or 8]]", "[[1,2,3],[4,5,6 or 7],[7,8,9]]", f"{GRID}, perhaps {TURNED}")
+    ),
+    *(("D2", text) for text in (f"either {SEVEN} or {OTHER}", f"{SEVEN}, or maybe {OTHER}", f"{SEVEN} (or {OTHER})")),
+    *(
+        ("D2", SEVEN + one)
+        for one in (" or 8", "/8", "?", ", B:0", " but B:0", " -> B:9", "\nB = 9", ". B:2 -> 9", " (or B:9)")
+    ),
+    *(("D2", text) for text in ("A:1 or 2, B:2, C:3, D:4, E:5, F:6, G:7", "A:1/2, B:2, C:3, D:4, E:5, F:6, G:7")),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), HEDGED)
+def test_what_leaves_a_value_open_is_no_state(name: str, text: str) -> None:
+    assert DOMAINS[name].read(text).state is None
+
+
+SIDE_BY_SIDE = {
+    **{"cells": "| 2 | {} | {} |", "bar": "{} | {}", "fences": "```\n{}\n```\n```\n{}\n```"},
+    **{"fences and a word": "```\n{}\n``` becomes\n```\n{}\n```", "brackets": "[{}] [{}]", "braces": "{{{}}}, {{{}}}"},
+    **{"brackets on lines": "[{}]\n[{}]", "one bracket": "({}; {})", "slash": "{} / {}", "dash": "{} - {}"},
+    **{"lines": "{}\n{}", "apart": "{}\n\n{}", "bullets": "- {}\n- {}", "and": "{} and {}", "semicolon": "{}; {}"},
+}
+BEFORE = "AB:ally, AC:rival, BC:rival"
+
+
+@pytest.mark.parametrize("form", SIDE_BY_SIDE)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        *((BEFORE, BEFORE + ", DE:ally"), (BEFORE, BEFORE), ("AB:ally", "AB:ally, CD:rival"), ("none", "AB:ally")),
+        *((BEFORE, "AB:ally, AC:rival, DE:ally"), (BEFORE, "AC:rival, BC:rival, DE:ally"), (BEFORE, "AB:ally")),
+    ],
+)
+def test_of_a_state_before_and_one_after_no_pair_is_carried_over(form: str, before: str, after: str) -> None:
+    read = alliances.read
+    kept = read(before).state.items() <= read(after).state.items()  # type: ignore[union-attr]
+    found = read(SIDE_BY_SIDE[form].format(before, after)).state
+    assert found == (read(after).state if kept else None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "| 2 | AB:ally | CD:rival |",
+            "| 2 | AB:ally | C and D are now rivals | CD:rival |",
+            "```\nAB:ally\n```\nCD:rival",
+        ),
+        *("[AB:ally, AC:rival] [BC:rival]", "P01[AB:ally] P02[] P03[]\nP01[] P02[] P03[CD:rival]", "AB:ally\nAB:rival"),
+        "| 2 | C and D are now rivals | AB:ally | CD:rival |",
+    ],
+)
+def test_lists_of_different_pairs_are_not_joined(text: str) -> None:
+    assert alliances.read(text).state is None
+
+
 # -------------------------------------------------------------------------------------------------------- hostile texts
 
 PIECES = [
@@ -706,7 +783,27 @@ def test_any_text_is_read_as_a_state_or_a_reason(name: str, text: str) -> None:
         to_json(reading.state)
 
 
-PILES = ["(", "[[1,", "A:1,", "AB:ally,", "AB", "A ", "1 ", "-", " ", "1.\n", "`", "((1)", "none", "|-", "P01["]
+PILES = [
+    "AB:ally" + "]" * 999,
+    "AB:ally" + "|" * 999 + "\n",
+    "P01",
+    "AB:ally\n",
+    "(",
+    "[[1,",
+    "A:1,",
+    "AB:ally,",
+    "AB",
+    "A ",
+    "1 ",
+    "-",
+    " ",
+    "1.\n",
+    "`",
+    "((1)",
+    "none",
+    "|-",
+    "P01[",
+]
 
 
 @each_domain

@@ -211,6 +211,16 @@ def test_a_conversation_is_a_trace_of_its_turns(name: str) -> None:
     assert str(error.value) == f"{item.id}: the arm 'scratchpad' has a text for each turn"
 
 
+def test_a_turn_that_restates_its_operation_is_no_step() -> None:
+    item = generate(seed=42, domain="D3", depths=[1], trials=1)[0]
+    (told,) = item.meta["operations"]
+    found = score_trial(item, [told], "stop", arm="scratchpad")
+    assert (found.outcome, found.trace_status, found.tfbc, "told" in found.flags) == ("correct", "absent", None, True)
+    found = score_trial(item, f"TRACE\nStep 1: {told}\nANSWER: {told}", "stop")
+    assert (found.outcome, found.trace_status, found.tfbc) == ("correct", "absent", None)
+    assert {"told", "steps_empty"} <= set(found.flags)
+
+
 # -------------------------------------------------------------------------------------------------------------- reports
 
 

@@ -435,8 +435,12 @@ def test_when_a_text_ends_inside_a_structure(text: str, unfinished: bool) -> Non
 @pytest.mark.parametrize(
     ("text", "steps", "answer"),
     [
-        # said as a step or as the answer it is the state, as an item of the list of operations it is none
-        ("Step 1: E and J are now rivals\n\nANSWER: E and J are now rivals", {1: "EJ:rival"}, "EJ:rival"),
+        # only as the answer it may be the state
+        ("Step 1: E and J are now rivals\n\nANSWER: E and J are now rivals", {}, "EJ:rival"),
+        ("### Step 1\n**E and J are now rivals.**\nANSWER: EJ:rival", {}, "EJ:rival"),
+        ("State 1: E and J are now rivals\nState 2: EJ:rival, AB:ally", {2: "EJ:rival, AB:ally"}, None),
+        ("Step 1: A and B are now allies\nStep 2: B and C are now rivals\nANSWER: AB:ally", {}, "AB:ally"),
+        ("Step 1: A and B are now allies (AB:ally)\nStep 2: none", {1: "AB:ally", 2: "none"}, None),
         ("1. E and J are now rivals\n2. A and B are now allies\nANSWER: EJ:rival", {}, "EJ:rival"),
         ("Operation 1: E and J are now rivals\nANSWER: EJ:rival", {}, "EJ:rival"),
         ("1. E and J are now rivals: EJ:rival\n2. A and B are now allies", {1: "EJ:rival"}, None),
@@ -447,12 +451,65 @@ def test_when_a_text_ends_inside_a_structure(text: str, unfinished: bool) -> Non
         ),
     ],
 )
-def test_an_operation_in_words_is_a_state_where_a_state_is_asked_for(
-    text: str, steps: dict[int, str], answer: str | None
-) -> None:
+def test_an_operation_in_words_is_no_state_of_a_step(text: str, steps: dict[int, str], answer: str | None) -> None:
     read, d3 = read_reply("D3", text), DOMAINS["D3"].read
     assert read.steps == {number: d3(state).state for number, state in steps.items()}
     assert read.answer == (answer and d3(answer).state)
+
+
+INTRODUCED = [
+    *("The new state is:\n{}", "Now the relations are {}", "So we have {}", "Applying this operation gives:\n{}"),
+    *("The relations now are:\n{}", "{}", "The relations now are:\n{}\nNext I go on with the list."),
+]
+WRITTEN = [
+    *("AB:ally, CD:rival", "AB: ally\nCD: rival", "- AB:ally\n- CD:rival", "```\nAB:ally, CD:rival\n```"),
+    *(
+        "A and B are allies.\nC and D are rivals.",
+        "- A and B are allies\n- C and D are rivals",
+        "Allies: AB\nRivals: CD",
+    ),
+    *("A and B are allies, C and D are rivals", '{"AB": "ally", "CD": "rival"}'),
+]
+
+
+@pytest.mark.parametrize("name", ["D3", "D3-churn"])
+@pytest.mark.parametrize("state", WRITTEN)
+def test_a_state_after_an_operation_and_words_is_the_state(name: str, state: str) -> None:
+    for words in INTRODUCED:
+        for label in ("Step 2:", "### Step 2:", "**Step 2**:"):
+            said = words.format("\n" + state if "\n" in state and "\n" not in words[:-3] else state)
+            text = f"Step 1: A and B are now allies: AB:ally\n{label} C and D are now rivals\n{said}\nANSWER: AB:ally"
+            assert read_reply(name, text).steps == {1: {"AB": "ally"}, 2: {"AB": "ally", "CD": "rival"}}, text
+
+
+@pytest.mark.parametrize(
+    "wrong", ["AB:rival", "AC:ally", "A and B are rivals", "A and C are allies.\nE and F are rivals."]
+)
+@pytest.mark.parametrize("words", INTRODUCED)
+def test_the_words_of_an_operation_make_no_wrong_state_right(words: str, wrong: str) -> None:
+    text = f"Step 1: A and B are now allies\n{words.format(wrong)}\nStep 2: AB:ally"
+    state = read_reply("D3", text).steps[1]
+    assert state is None or "AB" not in state or state["AB"] == "rival", text
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("A and B are allies.\nC and D are rivals.", "AB:ally, CD:rival"),
+        (
+            "A and B are allies\nA and C are rivals\nB and C are rivals\nThat is all so far.",
+            "AB:ally, AC:rival, BC:rival",
+        ),
+        ("AB:ally\nC and D are now rivals", "AB:ally"),
+        ("AB:ally\nC and D are rivals", None),
+        ("A and B are allies.\nC and D are now rivals.", None),  # the next operation, or a part of the list
+        ("C and D are now rivals.\nA and B are allies.", None),
+        ("A and B are allies, C and D are now rivals", "AB:ally, CD:rival"),
+    ],
+)
+def test_a_line_in_words_can_be_a_part_of_a_state(text: str, state: str | None) -> None:
+    d3 = DOMAINS["D3"].read
+    assert read_reply("D3", f"Step 1: {text}\nStep 2: none").steps[1] == (state and d3(state).state)
 
 
 def test_how_numbers_and_answers_came_is_flagged() -> None:

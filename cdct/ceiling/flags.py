@@ -16,7 +16,7 @@ FLAGS = {
     "layout": "replies are laid out otherwise than asked, and were read all the same",
     "order": "replies list the parts of a state in another order",
     "wording": "replies state a relation in other words, or list pairs as having none",
-    "told": "replies state a relation in the words of an operation, which may be no more than its echo",
+    "told": "replies give an answer in the words of an operation, which may be no more than its echo",
     "repeated": "replies list something twice with the same value",
     "prose": "replies have words around a state",
     "several": "replies have more than one state where one should be: the last one counts",

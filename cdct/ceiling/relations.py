@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
-from cdct.ceiling.domains import Reading, runs, stands_alone, without_marks
+from cdct.ceiling.domains import BORDER, OR, Reading, runs, stands_alone, undecided, without_marks
 
 Relations = dict[str, str]
 """Pairs of agents, letters in order, with their relation; those without one are left out."""
@@ -39,6 +39,7 @@ _PART = re.compile(
 )
 """Two agents and a relation: after a colon any word, so that a value that is none is not passed over."""
 _CHANGED = re.compile(rf"[\s\"'`*_]{{0,6}}(?:->|→|=)[\s\"'`*_]{{0,6}}{_FORM}")
+_OR = re.compile(rf"(?:{OR}|[\"'`*_]?[ \t]?\|[ \t]?[\"'`*_]?){_FORM}|[\s\"'`*_)]{{0,6}}\?")
 _BARE = re.compile(r"(?<![^\W_])[A-Z]{2,10}[\s,;&|\"'`*\])}]{1,9}(?:and\s)?\Z")
 """Agents before the first pair without a relation of their own: one value for several pairs."""
 _MORE = re.compile(
@@ -69,7 +70,13 @@ _MEMBER = re.compile(
     re.ASCII,
 )
 """A pair under a heading that says its relation, or a sign that there is none."""
-_SLOT = re.compile(r"\bP[ \t]?\d{1,2}\b[ \t]?[:=]?")
+_SLOT = re.compile(r"\bP[ \t]?(\d{1,2})\b[ \t]?[:=]?")
+_BRACKETS = re.compile(r"[\])}][^\[({\])}]*[\[({]")
+_BORDERS = (
+    *(re.compile(r"\n[ \t>]*\n"), re.compile(r"\n"), _BRACKETS),
+    *(re.compile(r"/"), re.compile(r";"), re.compile(r"-"), re.compile(r"\band\b"), re.compile(r"\|")),
+)
+"""What can part two lists, the clearest first."""
 _REMARK = re.compile(rf"\b(?!{_FORM})(?!and\b|are\b)[^\W\d_]*[a-z]{{2}}")
 _AROUND = " \t\r\n\"'`*_[](){}."
 
@@ -105,12 +112,77 @@ def _is_sentence(part: re.Match[str]) -> bool:
     return (part[4] or "").startswith("are")
 
 
+def _without_slots(text: str) -> tuple[str, bool]:
+    """A text without the numbers of slots, a border where they begin anew; whether it had any."""
+    last = 0
+
+    def mark(match: re.Match[str]) -> str:
+        nonlocal last
+        before, last = last, int(match[1])
+        return " " if last > before else BORDER
+
+    whole = _SLOT.sub(mark, text)
+    return whole, last > 0
+
+
+def _lists(run: Sequence[re.Match[str]], body: str, slots: bool) -> list[list[re.Match[str]]]:
+    """A run cut into the lists that it holds, such as a state before and one after.
+
+    One cell of a row is one list, and so is a bracket where one of them holds several pairs. Where a pair comes again
+    beyond any other border, that border parts lists, too; but not with another relation: that is a contradiction.
+    """
+    gaps = [body[one.end() : two.start()] for one, two in pairwise(run)]
+    cuts = {place for place, gap in enumerate(gaps, start=1) if "|" in gap and "\n" not in gap}
+    closed = [place for place, gap in enumerate(gaps, start=1) if _BRACKETS.search(gap)]
+    if not slots and closed and len(closed) < len(gaps):
+        cuts |= set(closed)
+    out = []
+    for begin, end in pairwise([0, *sorted(cuts), len(run)]):
+        borders: list[int] = []
+        seen: dict[str, int] = {}
+        for place in range(begin, end):
+            before = seen.setdefault(pair_of(run[place][1], run[place][2]), place)
+            if before < place and run[before].group(3, 5) == run[place].group(3, 5):
+                kind = next((kind for kind in _BORDERS if any(map(kind.search, gaps[before:place]))), None)
+                borders = [at + 1 for at in range(begin, end - 1) if kind and kind.search(gaps[at])]
+                break
+        out += [list(run[one:two]) for one, two in pairwise([begin, *borders, end])]
+    return out
+
+
+def _restates(run: Sequence[re.Match[str]], body: str) -> bool:
+    """Whether among sentences one is an operation that the others leave out: then none of them says if it is in force.
+
+    The first or the last one, told apart from the others by the word "now", or all on the line of a label.
+    """
+    if len(run) < 2 or not _is_sentence(run[0]):
+        return False
+    now = ["now" in part[4] for part in run]
+    for place, other in ((0, 1), (-1, -2)):
+        one, two = sorted((run[place], run[other]), key=re.Match.start)
+        gap = body[one.end() : two.start()]
+        apart = "\n" in gap if place or now[other] else _OVER.match(gap)
+        if now[place] and apart and not (now[other] and (place or "\n" in body[: one.start()])):
+            others = run[1:] if place == 0 else run[:-1]
+            if pair_of(*run[place].group(1, 2)) not in {pair_of(*part.group(1, 2)) for part in others}:
+                return True
+    return False
+
+
+def _is_told(run: Sequence[re.Match[str]], one: Relations | str, state: Relations) -> bool:
+    """Whether a run is one operation whose relation a later list has, too."""
+    told = len(run) == 1 and "now" in (run[0][4] or "")
+    return told and not isinstance(one, str) and one.items() <= state.items()
+
+
 def _relations(run: Sequence[re.Match[str]], body: str) -> Relations | str:
     """The relations that a run of pairs states, undetermined ones as "none", or the reason why there are none."""
     before = max(0, run[0].start() - 25), run[0].start()
     own = run[0][3] is not None or run[0][4]
     if _BARE.search(body, *before) or _MORE.match(body, run[-1].end()) or (not own and _UNDER.search(body, *before)):
         return "shape"
+    if _restates(run, body):
+        return "ambiguous"
     stated: Relations = {}
     for part in run:
         kind = _FORMS.get((part[3] or part[5] or "").lower())
@@ -142,15 +214,16 @@ def read(text: str) -> Reading:
     core = text.strip(_AROUND)
     if core.lower() == "none" or (not core and ("[" in text or "{" in text)):
         return Reading({}, () if text.strip() == render({}) else ("layout",))
-    whole = _SLOT.sub(" ", text)
+    whole, slots = _without_slots(text)
     bare, remarks = without_marks(whole, _REMARK)
     body = _grouped(bare)
     if body is None:
         return Reading(None, ("shape",))
     found = [
-        list(parts)
+        parts
         for run in runs(_PART, body)
-        for _, parts in groupby(run, key=_is_sentence)  # a sentence before a list is none of it
+        for _, alike in groupby(run, key=_is_sentence)  # a sentence before a list is none of it
+        for parts in _lists(list(alike), body, slots)
     ]
     ends = {part.end() for run in found for part in run}
     if any(match.end() not in ends for match in _LOOSE.finditer(body)):
@@ -160,13 +233,16 @@ def read(text: str) -> Reading:
         if body == bare:
             return Reading(None, ("shape" if ":" in "".join(named) else "absent",))
         return Reading(None, ("ambiguous",)) if named else Reading({}, ("layout",))
-    if any(_CHANGED.match(body, run[-1].end()) for run in found):
+    if any(way.match(body, run[-1].end()) for run in found for way in (_CHANGED, _OR)):
         return Reading(None, ("shape",))
     lists = [_relations(run, body) for run in found]
     run, stated = found[-1], lists[-1]
     if isinstance(stated, str):
         return Reading(None, (stated,))
-    if _elsewhere(found, whole) - set(stated) or (_is_sentence(run[0]) and any(one != stated for one in lists)):
+    if any(undecided(one, run, body) for one, state in zip(found[-2:-1], lists[-2:-1], strict=True) if state != stated):
+        return Reading(None, ("ambiguous",))
+    others = [one for parts, one in zip(found[:-1], lists, strict=False) if not _is_told(parts, one, stated)]
+    if _elsewhere(found, whole) - set(stated) or (_is_sentence(run[0]) and any(one != stated for one in others)):
         return Reading(None, ("ambiguous",))
     state = {pair: kind for pair, kind in sorted(stated.items()) if kind != "none"}
     flags = ["layout"] if text.strip() != render(state) else []

@@ -21,7 +21,7 @@ from cdct.core import BENCHMARKS, KEYS, Item
 if TYPE_CHECKING:
     import pandas as pd
 
-VERSION = "1"
+VERSION = "2"
 OUTCOMES = ("correct", "reasoning", "constraint", "format", "truncation", "api")
 STATUSES = ("intact", "diverged", "short", "absent")
 UNSCORED = ("failed", "skipped", "filtered")
@@ -139,7 +139,8 @@ def score_trial(
 
 def _conversation(item: Item, texts: Sequence[str]) -> ReplyTrace:
     turns = [read_reply(item.params["domain"], text, "scratchpad") for text in texts]
-    steps = {number: turn.answer for number, turn in enumerate(turns, start=1)}
+    # an operation that is restated is the state of no step; as an answer it may be one
+    steps = {number: turn.answer for number, turn in enumerate(turns, start=1) if "told" not in turn.flags}
     flags = tuple(dict.fromkeys(flag for turn in turns for flag in turn.flags))
     if not turns:
         return ReplyTrace({}, None)

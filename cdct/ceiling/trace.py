@@ -97,9 +97,8 @@ def _trace(domain: Domain, text: str, labels: list[Label]) -> tuple[dict[int, St
             until = next((label.start for label in labels if label.kind == "answer"), len(text))
             labels = sorted([*labels, *numbers_of(text[:until])])
         found = [block for block in _blocks(domain, text, labels, kind) if block.label.number]
-        # an operation that is restated under its own number is no state
-        none = {"absent", "told"} if kind in ("operation", "number") else {"absent"}
-        read = [block for block in found if not none & set(block.reading.flags)]
+        # an operation that is restated is no state, whatever the label
+        read = [block for block in found if not {"absent", "told"} & set(block.reading.flags)]
         if read:
             break
         empty = ["steps_empty"] if found and kind == NOUNS[0] else empty
@@ -171,13 +170,33 @@ def _enclosed(block: str) -> str:
 
 def _state(domain: Domain, block: str, answer: bool = False) -> tuple[Reading, bool]:
     """What a block says, and whether prose follows: it does not undo a state that stands whole in the lines before."""
+    restated = False
     for match in islice(_PROSE.finditer(block), 4):
         before = block[: match.start()].rstrip()
         if before and before[-1] not in ",;:&|-":
             reading = domain.read(_clean(before))
-            if reading.state is not None and (answer or "prose" not in reading.flags):
+            if "told" in reading.flags:  # an operation: its state is yet to come
+                restated = True
+            elif (
+                reading.state is not None
+                and (answer or restated or "prose" not in reading.flags)
+                and not _goes_on(domain, reading, block[match.start() : _line_end(block, match.end())])
+            ):
                 return Reading(reading.state, tuple(dict.fromkeys((*reading.flags, "prose")))), True
     return domain.read(_clean(block)), False
+
+
+def _line_end(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return len(text) if end < 0 else end
+
+
+def _goes_on(domain: Domain, reading: Reading, line: str) -> bool:
+    """Whether a line of words after a state is more of it: sentences can be its parts."""
+    after = domain.read(_clean(line))
+    if "wording" in reading.flags:
+        return after.flags != ABSENT
+    return after.state is not None and not {"told", "prose"} & set(after.flags)
 
 
 def _clean(block: str) -> str:

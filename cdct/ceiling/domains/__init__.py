@@ -39,7 +39,7 @@ class Reading:
 
     Of a state that was read: layout (spacing, quotes, brackets, separators, lines, markdown, JSON), order (keys, pairs,
     or the two agents of a pair in another order), wording (a relation in another form, or pairs listed as having none),
-    told (in the words of an operation, which may be restated), repeated (something twice, with the same value),
+    told (in the words of one operation, which a step only restates), repeated (something twice, with the same value),
     prose (other words around it), several (more than one state: the last was taken). No flag: the text is canonical.
 
     Where there is no state, one reason: absent (nothing like a state), shape (begun, but not whole or not of the right
@@ -97,6 +97,14 @@ DOMAINS = Registry("domain", load=_load)
 
 _MARKER = re.compile(r"^([ \t]{0,20}\*{0,3})\d{1,3}[.)][ \t]", re.MULTILINE)
 _FENCE = re.compile(r"^[ \t]{0,20}```[ \t]*\w{0,20}[ \t]*$", re.MULTILINE)
+BORDER = "¦"
+"""What a code fence becomes: no two parts of one state lie on both sides of it."""
+_AROUND = r"[\s\"'`*_]{0,6}"
+OR = rf"{_AROUND}[,(]?{_AROUND}(?:/|(?:and/)?or(?![^\W_])(?:\s(?:maybe|perhaps|possibly|else|even))?){_AROUND}"
+"""What stands between two values of which either may be meant."""
+_EITHER = re.compile(
+    r"(?<![^\W_])(?:or(?!\srather)|either|alternatively|maybe|perhaps|possibly)(?![^\W_])", re.IGNORECASE
+)
 _REMARK = re.compile(r"\([^()]*\)")
 _PLAIN = re.compile(
     r"(?:[\s,;|/\\&\[\](){}\"'`*_#•·“”‘’，；、]|\band\b|[.。](?=\s|$|[\"'`*\])}])|:?-+:?(?=\s|\||$))*+", re.IGNORECASE
@@ -105,10 +113,18 @@ _PLAIN = re.compile(
 
 
 def without_marks(text: str, remark: re.Pattern[str]) -> tuple[str, bool]:
-    """`text` without code fences, numbers of list items and such remarks in brackets; whether it had a remark."""
-    text = _MARKER.sub(r"\1", _FENCE.sub("", text))
-    cut = _REMARK.sub(lambda match: " " if remark.search(match[0]) else match[0], text)
+    """`text` without numbers of list items and such remarks in brackets; whether it had a remark.
+
+    Code fences become `BORDER`. A remark that names another possibility stays.
+    """
+    text = _MARKER.sub(r"\1", _FENCE.sub(BORDER, text))
+    cut = _REMARK.sub(lambda match: " " if remark.search(match[0]) and not _EITHER.search(match[0]) else match[0], text)
     return cut, cut != text
+
+
+def undecided(one: Sequence[re.Match[str]], other: Sequence[re.Match[str]], text: str) -> bool:
+    """Whether the words between two runs leave open which of them is meant."""
+    return _EITHER.search(text, one[-1].end(), other[0].start()) is not None
 
 
 def runs(part: re.Pattern[str], text: str) -> list[list[re.Match[str]]]:

@@ -10,7 +10,17 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cdct.ceiling.domains import Definition, Domain, Operation, Reading, runs, stands_alone, without_marks
+from cdct.ceiling.domains import (
+    OR,
+    Definition,
+    Domain,
+    Operation,
+    Reading,
+    runs,
+    stands_alone,
+    undecided,
+    without_marks,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,6 +102,7 @@ _ROW_NAME = re.compile(
 _REMARK = re.compile(r"[^\W\d_]{2}")
 _NEXT = re.compile(r"[\[({]\s{0,9}[\[({]|[\])}]\s{0,9}[\])}]")
 """Two brackets opened or closed at once: between two numbers, one grid ends and another begins."""
+_OR = re.compile(rf"{OR}-?\d|[\s\"'`*_]{{0,6}}\?")
 _ROWS = (re.compile(r"[\])}]"), re.compile(r"\n|\\\\"), re.compile(r"[;/]"), re.compile(r"\|"))
 """What parts two rows, the clearest first: a closing bracket, a new line, a semicolon or slash, a bar."""
 
@@ -126,8 +137,10 @@ def read(text: str) -> Reading:
     if not begun:
         return Reading(None, ("absent",))
     run, grid = begun[-1]
-    if grid is None:
+    if grid is None or _OR.match(body, run[-1].end()):
         return Reading(None, ("shape",))
+    if any(other != grid and undecided(one, run, body) for one, other in begun[-2:-1]):
+        return Reading(None, ("ambiguous",))
     flags = ["layout"] if text.strip() != render(grid) else []
     if remarks or not stands_alone(run, body):
         flags.append("prose")

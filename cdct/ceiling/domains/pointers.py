@@ -9,7 +9,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cdct.ceiling.domains import Definition, Domain, Operation, Reading, runs, stands_alone, without_marks
+from cdct.ceiling.domains import (
+    OR,
+    Definition,
+    Domain,
+    Operation,
+    Reading,
+    runs,
+    stands_alone,
+    undecided,
+    without_marks,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,6 +91,12 @@ _PAIR = re.compile(
     r"(?<![^\W_])(-?\d{1,4})(?![^\W_])(?!\.\d|[\s\"'`*_]{0,6}(?:(?:->|→|=)\s?-?\d|\+|%|-\d|mod\b|plus\b))",
     re.ASCII,
 )
+_OR = re.compile(rf"{OR}-?\d|[\s\"'`*_]{{0,6}}\?")
+_CHANGED = re.compile(
+    r"(?<![^\W_])([A-Z])[\s\"'`*_]{0,6}[:=][\s\"'`*_]{0,6}-?\d{1,4}[\s\"'`*_]{0,6}(?:->|→)[\s\"'`*_]{0,6}(-?\d{1,4})(?!\w)",
+    re.ASCII,
+)
+"""A variable with its old value and its new one."""
 _REMARK = re.compile(r"[^\W\d_]{2}")
 _GAP = r"[ \t|,;*`\"']{1,9}"
 _EDGE = r"[ \t|>*`\"']{0,9}"
@@ -118,8 +134,15 @@ def read(text: str) -> Reading:
     pairs, state = begun[-1], states[-1]
     if any(state[pair[1]] != int(pair[2]) for pair in pairs):
         return Reading(None, ("conflict",))
-    if not set(NAMES) <= set(state):
+    if not set(NAMES) <= set(state) or _OR.match(body, pairs[-1].end()):
         return Reading(None, ("shape",))
+    for match in (*_PAIR.finditer(body, pairs[-1].end()), *_CHANGED.finditer(body, pairs[-1].end())):
+        if state.get(match[1]) != int(match[2]):
+            return Reading(None, ("conflict",))
+    if any(
+        other != state and undecided(one, pairs, body) for one, other in zip(begun[-2:-1], states[-2:-1], strict=True)
+    ):
+        return Reading(None, ("ambiguous",))
     flags = ["layout"] if text.strip() != render(state) else []
     if [*state] != sorted(state):
         flags.append("order")
