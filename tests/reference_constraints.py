@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from itertools import groupby
 
 from reference_views import Views, alphanumeric, wordlike
@@ -21,6 +22,7 @@ def bare(word: str) -> str:
     return word[places[0] : places[-1] + 1]
 
 
+@lru_cache(maxsize=100_000)
 def form(word: str) -> str:
     return "".join("'" if char in "’‘" else char for char in bare(word)).casefold()
 
@@ -107,6 +109,7 @@ def w4(reply: Plainly) -> Fraction:
     return distinct(pairs)
 
 
+@lru_cache(maxsize=100_000)
 def clustered(word: str) -> bool:
     row = 0
     for char in form(word):

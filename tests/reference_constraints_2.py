@@ -471,14 +471,17 @@ def kept(own: dict[str, list[str]]) -> Callable[[list[str]], bool]:
 
 
 def r2(text: str, comparisons: list, order: list) -> Fraction:
-    wanted, best = [name.lower() for name in order], Fraction(0)
+    """The first list that names each runner once, else the first of those with the most names in place."""
+    wanted, most, score = [name.lower() for name in order], -1, Fraction(0)
     for items in numbered(text):
         read = [runner(item, wanted) for item in items]
-        right = part(sum(a == b for a, b in zip(read, wanted, strict=False)), max(len(read), len(wanted)))
+        right = sum(a == b for a, b in zip(read, wanted, strict=False))
+        own = part(right, max(len(read), len(wanted)))
         if sorted(read) == sorted(wanted):
-            return right
-        best = max(best, right)
-    return best
+            return own
+        if right > most:
+            most, score = right, own
+    return score
 
 
 REFERENCE_2: dict[str, Callable[..., Fraction]] = {

@@ -103,7 +103,7 @@ def numbered(text: str) -> list[list[str]]:
 def spelled(text: str) -> bool:
     """Whether two numbers in words stand anywhere: one alone makes no list."""
     low = text.lower()
-    return ("first" in low and "second" in low) or all(re.search(rf"{word}", low) for word in ("one", "two"))
+    return ("first" in low and "second" in low) or all(re.search(rf"{word}[.:)]", low) for word in ("one", "two"))
 
 
 def runner(item: str, names: list[str]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from functools import lru_cache
 
 from cdct.text.boundaries import _ETC as LOWER_GOES_ON
 from cdct.text.boundaries import _LETTERED as LETTERED
@@ -32,10 +33,12 @@ def normal(reply: str) -> str:
     return unicodedata.normalize("NFC", reply).replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
+@lru_cache(maxsize=10_000)
 def alphanumeric(char: str) -> bool:
     return unicodedata.category(char)[0] in "LN" and char != "\u02bc"
 
 
+@lru_cache(maxsize=100_000)
 def wordlike(text: str) -> bool:
     return any(map(alphanumeric, text))
 
@@ -244,6 +247,8 @@ def unmarked(text: str) -> str:
         while before != text:
             before = text
             text = re.sub(pattern, lambda found: times(found) or found[2], text, flags=re.DOTALL)
+    text = re.sub(r"(?<![*\\])\*\*(?![\s*])([^*]+)(?<!\s)\*(?!\*)", r"*\1", text)  # the longer row keeps a star
+    text = re.sub(r"(?<![*\\])\*(?![\s*])([^*]+)(?<!\s)\*\*(?!\*)", r"\1*", text)
     return "".join(kept[ord(char) - 0xE000] if 0xE000 <= ord(char) < 0xE000 + len(kept) else char for char in text)
 
 

@@ -23,6 +23,8 @@ from cdct.text import Text
 ALL = [*REFERENCE, *REFERENCE_2]
 PUZZLES = ("R1", "R3")
 """Types about JSON that no reply to another task holds; test_constraints_meta has replies written for them."""
+BY_DESIGN = ("R4", "M2")
+"""Types that no reply keeps by accident: those for them are made below."""
 ODD = """
 state-of-the-art don't it’s Strengths naïve cafe\u0301 STRASSE straße (so) “yes” a I the The in well-known 42 3, one;
 mid–way - — solar wind time CO2 -7 1,250 3.5 Dr. e.g. U.S. Weiß İs
@@ -177,7 +179,7 @@ def agrees(id: str, text: Text, reply: Plainly, params: dict) -> tuple[bool, boo
 def test_the_verifiers_agree_with_slow_references_on_generated_replies():
     passed: Counter[str] = Counter()
     failed: Counter[str] = Counter()
-    for number in range(1800):
+    for number in range(1200):
         raw = made(number)
         text, reply = Text(raw), Plainly(raw)
         assert text.plain == reply.text
@@ -188,17 +190,15 @@ def test_the_verifiers_agree_with_slow_references_on_generated_replies():
                 right, passes, say = agrees(id, text, reply, near(id, reply, stream("near", id, number, again)))
                 assert right, say
                 (passed if passes else failed)[id] += 1
-    assert passed.total() + failed.total() == 1800 * 2 * 34
-    few = {id: (passed[id], failed[id]) for id in ALL if id not in PUZZLES and min(passed[id], failed[id]) < 20}
-    assert not few
+    assert passed.total() + failed.total() == 1200 * 2 * 34
+    few = {id: (passed[id], failed[id]) for id in ALL if min(passed[id], failed[id]) < 20}
+    assert few.keys() == {*PUZZLES, *BY_DESIGN}, few
 
 
 REAL = Path(
     os.environ.get("CDCT_REPLIES")
     or Path(cdct.__file__).resolve().parents[2] / "shared" / "data" / "real_replies.jsonl"
 )
-EXPLAINED: dict[str, tuple[int, str]] = {}
-"""Rules under which the slow reading is known to differ on the real replies: how many checks, and why."""
 
 
 def part(raw: str, rng: np.random.Generator) -> str:
@@ -236,3 +236,18 @@ def test_the_phrase_about_the_reply_itself_is_read_alike(number):
         right, passes, say = agrees("M2", Text(raw), Plainly(raw), {})
         assert right, say
         assert passes == (stated == count and raw.count("exactly") == 1)
+
+
+@pytest.mark.parametrize("number", range(60))
+def test_chains_between_blocks_are_read_alike(number):
+    """R4: sentences that link, with blocks between them that hold none, and with one link broken."""
+    rng = stream("chain", number)
+    words = some_words(rng, int(rng.integers(3, 7)))
+    without = [block for block in BLOCKS if not Plainly(block).sentences]
+    parts = [f"{one.capitalize()} goes *to* the **{two}**." for one, two in pairwise(words)]
+    joints = ["\n\n" + without[int(i)] + "\n\n" for i in rng.integers(len(without), size=len(parts))]
+    whole = "".join(part + joint for part, joint in zip(parts, joints, strict=True))
+    for raw, linked in ((whole, True), (whole.replace(words[1], "zebra", 1), False), (whole + "Then.", False)):
+        right, passes, say = agrees("R4", Text(raw), Plainly(raw), {})
+        assert right, say
+        assert passes is linked

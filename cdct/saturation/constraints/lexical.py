@@ -121,10 +121,16 @@ def forbidden_letter(text: Text, letter: str) -> Verdict:
 
 
 @lru_cache
+def _folds() -> list[tuple[str, str]]:
+    """The characters that fold into letters from a to z without an accent, and what they fold into."""
+    folds = [(char, char.casefold()) for char in map(chr, range(0x10000))]
+    return [(char, fold) for char, fold in folds if not LETTERS.isdisjoint(fold) and not any(map(combining, fold))]
+
+
+@lru_cache
 def _holders(letter: str) -> re.Pattern[str]:
     """The characters that are a letter or hold it, casefolded, without an accent on it or behind it."""
-    folds = [(char, char.casefold()) for char in map(chr, range(0x10000))]
-    chars = "".join(char for char, fold in folds if letter in fold and not any(map(combining, fold)))
+    chars = "".join(char for char, fold in _folds() if letter in fold)
     return re.compile(f"[{chars}](?![\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff])")
 
 
