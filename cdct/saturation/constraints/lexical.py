@@ -12,6 +12,7 @@ from unicodedata import combining
 
 from cdct.core import Verdict
 from cdct.saturation.constraints.base import (
+    LETTERS,
     Parameter,
     constraint,
     letter,
